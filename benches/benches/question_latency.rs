@@ -1,7 +1,7 @@
-//! The latency of a question until listeners get it, and of its answer until the agent wakes.
+//! How long a question takes to reach listeners, and its answer to wake the agent.
 //!
-//! The hub commits the question after it was sent and before the agent gets the response that it is stored. The commit itself
-//! cannot be observed from outside. So two times are printed: the time since sending, which is an upper bound and is compared
+//! The hub commits a question after the agent sends it, and before the agent receives the response that confirms it is
+//! stored. The commit itself cannot be observed from outside. So two times are printed: the time since sending, which is an upper bound and is compared
 //! with the goal, and the time since the response, which is a lower bound (0 if a listener got the question first).
 //! The load is half of the maximum event rate measured before. It is open-loop: each event is sent at its scheduled time,
 //! even if earlier events are delayed.
@@ -41,7 +41,7 @@ fn main() {
     loaded.print("under half the maximum load");
     let event_latencies = listener_pool.take_event_latencies();
     println!(
-        "load: {:.0} events per second of at most {max_rate:.0}, sent at most {:.1} ms late; event p50 {:.2}, p99 {:.2}",
+        "load: {:.0} events per second of a maximum of {max_rate:.0}, sent at most {:.1} ms late; event p50 {:.2}, p99 {:.2}",
         load_result.rate,
         load_result.max_delay_millis,
         event_latencies.p50_millis(),
@@ -50,9 +50,9 @@ fn main() {
     println!("closed streams: {}", listener_pool.ended_streams());
     let goal_millis = (3.0 * unloaded.sent.p99_millis()).max(5.0);
     println!(
-        "p99 under load is {:.2} times the unloaded p99 (goal 3.00, or 5 ms: {:.2} of {goal_millis:.2} ms)",
-        loaded.sent.p99_millis() / unloaded.sent.p99_millis(),
-        loaded.sent.p99_millis()
+        "p99 under load: {:.2} ms, {:.2} times the unloaded p99 (goal: at most 3 times or 5 ms, whichever is larger, here {goal_millis:.2} ms)",
+        loaded.sent.p99_millis(),
+        loaded.sent.p99_millis() / unloaded.sent.p99_millis()
     );
     drop(listener_pool);
     bench_slow_listener(scale);

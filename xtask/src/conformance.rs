@@ -16,7 +16,7 @@ const PAGE: &str = "docs/conformance.md";
 const CASES: &str = "crates/cli/tests/rules";
 
 /// Evidence that is computed from other rows: `all rows up to level N`.
-const SUM: &str = "all rows up to level ";
+const ALL_ROWS_PREFIX: &str = "all rows up to level ";
 
 /// Tests of the messages that sayso itself sends, each with a clause that says what it shows. They apply to all rows of the
 /// kind `message`.
@@ -34,7 +34,7 @@ const OWN_MESSAGES: [(&str, &str); 5] = [
         "crates/aaep/tests/negotiate.rs::every_request_gets_an_answer_without_findings",
     ),
     (
-        "the events of the crate `sayso` in all scenarios of the demo are valid, also by the rules that only warn",
+        "the events of the crate `sayso` in all scenarios of the demo cause neither errors nor warnings",
         "crates/cli/tests/replay/capture.rs::a_demo_session_is_recorded_exactly_and_is_valid",
     ),
     (
@@ -84,7 +84,7 @@ impl RowKind {
             "subscriber",
             "behaviour of our subscriber (terminal, page): a test of that behaviour",
         ),
-        (RowKind::Both, "both", "behaviour of both sides: at least two tests"),
+        (RowKind::Both, "both", "behaviour of both sides: a test of our producer and one of our subscriber"),
         (RowKind::Validator, "validator", "behaviour of `sayso validate`: a test of that behaviour"),
         (
             RowKind::Permission,
@@ -104,6 +104,35 @@ impl RowKind {
 
     fn name(self) -> &'static str {
         Self::ALL.iter().find(|(kind, ..)| *kind == self).map_or("", |(_, name, _)| name)
+    }
+}
+
+/// The side of the protocol that a test is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Producer,
+    Subscriber,
+}
+
+impl Side {
+    const FOLDERS: [(&str, Side); 12] = [
+        ("crates/hub/", Side::Producer),
+        ("crates/sayso/", Side::Producer),
+        ("crates/wire/", Side::Producer),
+        ("crates/cli/tests/attacks/", Side::Producer),
+        ("crates/cli/tests/serve/", Side::Producer),
+        ("crates/cli/tests/wires/", Side::Producer),
+        ("crates/listen/", Side::Subscriber),
+        ("crates/cli/tests/braille/", Side::Subscriber),
+        ("crates/cli/tests/browser/", Side::Subscriber),
+        ("crates/cli/tests/listen/", Side::Subscriber),
+        ("crates/cli/tests/replay/capture", Side::Subscriber),
+        ("crates/cli/tests/speech/", Side::Subscriber),
+    ];
+
+    /// Returns the side of a test, by its folder; `None` for tests of what both sides share.
+    fn of_test(test: &str) -> Option<Self> {
+        Self::FOLDERS.iter().find(|(folder, _)| test.starts_with(folder)).map(|(_, side)| *side)
     }
 }
 
@@ -178,15 +207,15 @@ fn generate_page() -> Result<String, String> {
     }
     let mut faults = Vec::new();
     let mut evidence = BTreeMap::new();
-    for row in rows.iter().filter(|row| !row.evidence.starts_with(SUM)) {
+    for row in rows.iter().filter(|row| !row.evidence.starts_with(ALL_ROWS_PREFIX)) {
         let rule = rules_by_id.get(row.id.as_str()).copied();
         match describe_evidence(row, rule, &test_lookup::find) {
             Ok(described) => drop(evidence.insert(row.id.as_str(), described)),
             Err(fault) => faults.push(format!("{TABLE}: {}: {fault}", row.id)),
         }
     }
-    for row in rows.iter().filter(|row| row.evidence.starts_with(SUM)) {
-        match describe_sum(row, &rows, &evidence) {
+    for row in rows.iter().filter(|row| row.evidence.starts_with(ALL_ROWS_PREFIX)) {
+        match describe_level_row(row, &rows, &evidence) {
             Ok(described) => drop(evidence.insert(row.id.as_str(), described)),
             Err(fault) => faults.push(format!("{TABLE}: {}: {fault}", row.id)),
         }
@@ -217,18 +246,22 @@ fn generate_page() -> Result<String, String> {
 Every requirement of AAEP, with our numbering, and the evidence that it is met. `cargo xtask conformance` generates this page
 from `{TABLE}` and the rules in `crates/aaep/src/rule`. CI fails when it is stale.
 
+An `s` after the section number marks a requirement that comes from the published schema. The levels and sentences are copied from
+the original list of requirements, so a sentence may repeat the \"not\" of its level. In it, `none` is a value of `coalesce_hint`, and
+\"text only, not enforced\" means that the specification's text states the requirement and the published schema does not express it.
+
 Each row has a kind, which says what can prove it. `cargo xtask conformance` fails if a row about behaviour has only a rule as
 evidence, if a test does not exist or is not run, or if a row is listed twice.
 
 {}
 \"Proven by a rule\" means: `{CASES}` contains recordings that violate only that rule, and the real `sayso validate` reports
-it. With the rule switched off, which switches off its check, the same recordings are valid (`cargo xtask rules`). Rows of the
-kind `message` also bind what sayso sends:
+it. If the rule is switched off, the same recordings are valid (`cargo xtask rules`). Rows of the kind `message` also apply to what
+sayso sends:
 
 {own_messages}
 
-The hub refuses an event that breaks a rule of the severity `error`. What only causes a warning, such as a missing summary, is the
-duty of the agent; the crate `sayso` keeps these rules too.
+The hub refuses an event that breaks a rule of the severity `error`. Rules that only cause a warning, such as the one about a missing
+summary, are up to the agent; the crate `sayso` follows them too.
 
 \"Not testable\" is what no program can test. \"Not yet\" is what sayso does not do, or what no test shows.
 Rules without a row of their own settle contradictions in the specification, see [decisions.md](decisions.md): {}.
@@ -242,21 +275,21 @@ Rules without a row of their own settle contradictions in the specification, see
 }
 
 /// Describes a row that requires all rows of its role up to a level: `all rows up to level N`.
-fn describe_sum(
+fn describe_level_row(
     row: &RequirementRow,
     rows: &[RequirementRow],
     evidence: &BTreeMap<&str, (RowStatus, String)>,
 ) -> Result<(RowStatus, String), String> {
     let level: u8 = row
         .evidence
-        .strip_prefix(SUM)
+        .strip_prefix(ALL_ROWS_PREFIX)
         .and_then(|level| level.trim().parse().ok())
         .ok_or_else(|| format!("{:?} names no level", row.evidence))?;
     let is_part = |part: &&RequirementRow| {
         part.conformance.is_some_and(|of| of <= level)
             && (part.role == row.role || part.role == "both")
             && part.level.starts_with("MUST")
-            && !part.evidence.starts_with(SUM)
+            && !part.evidence.starts_with(ALL_ROWS_PREFIX)
     };
     let open: Vec<&str> = rows
         .iter()
@@ -387,6 +420,13 @@ fn describe_evidence(
         RowKind::Both => 2,
         _ => 1,
     };
+    if row.kind == RowKind::Both {
+        for side in [Side::Producer, Side::Subscriber] {
+            if !evidence.tests.iter().any(|test| Side::of_test(test) == Some(side)) {
+                return Err(format!("a row of the kind `both` needs a test of our {side:?}").to_lowercase());
+            }
+        }
+    }
     if evidence.tests.len() < required_tests {
         return Err(format!(
             "a row of the kind `{}` needs {required_tests} test(s) of behaviour; a rule is not enough",
@@ -402,7 +442,7 @@ fn find_cited(test: &str, find_test: &dyn Fn(&str, &str) -> Result<(), String>) 
 }
 
 /// Compares the table with the original list of requirements in the folder `shared`.
-pub(crate) fn compare_with_list(shared: &Path) -> Result<(), String> {
+pub(crate) fn compare_with_original_requirements(shared: &Path) -> Result<(), String> {
     let path = shared.join("aaep/requirements.tsv");
     let list = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let columns = |text: &str| -> Vec<String> {
@@ -445,8 +485,14 @@ mod tests {
             assert!(judge(kind, rule, "rule").is_err_and(|fault| fault.contains("a rule is not enough")));
             assert_eq!(judge(kind, rule, "rule; test a.rs::b"), Ok(RowStatus::Proven));
         }
-        assert!(judge(RowKind::Both, rule, "rule; test a.rs::b").is_err());
-        assert_eq!(judge(RowKind::Both, rule, "rule; test a.rs::b; test a.rs::c"), Ok(RowStatus::Proven));
+        let producer = "test crates/hub/a.rs::b";
+        let subscriber = "test crates/listen/a.rs::b";
+        for one_side in [producer, subscriber] {
+            let fault = judge(RowKind::Both, rule, &format!("rule; {one_side}; {one_side}")).unwrap_err();
+            assert!(fault.contains("needs a test of our"), "{fault}");
+        }
+        let both = format!("rule; {producer}; {subscriber}");
+        assert_eq!(judge(RowKind::Both, rule, &both), Ok(RowStatus::Proven));
         assert!(judge(RowKind::Producer, rule, "rule; test a.rs::missing").is_err());
         assert!(judge(RowKind::Producer, rule, "rule; test a.rs").is_err());
     }
@@ -476,14 +522,17 @@ mod tests {
              C\tSHOULD\tproducer\t1\t\tproducer\tlater z\nD\tMUST\tproducer\t2\t\tdocument\tall rows up to level 1",
         )
         .unwrap_or_default();
-        let sum = rows.last().map(|row| {
+        let level_row = rows.last().map(|row| {
             let status = |status| {
                 let evidence = rows.iter().map(|row| (row.id.as_str(), (status, String::new()))).collect();
-                describe_sum(row, &rows, &evidence)
+                describe_level_row(row, &rows, &evidence)
             };
             (status(RowStatus::NotYet), status(RowStatus::Proven).map(|(status, _)| status))
         });
-        assert_eq!(sum, Some((Ok((RowStatus::NotYet, "not yet: A".to_owned())), Ok(RowStatus::Proven))));
+        assert_eq!(
+            level_row,
+            Some((Ok((RowStatus::NotYet, "not yet: A".to_owned())), Ok(RowStatus::Proven)))
+        );
     }
 
     #[test]

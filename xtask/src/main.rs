@@ -11,7 +11,7 @@ mod interop;
 mod mutants;
 mod npm;
 mod oracle;
-mod page_node_tests;
+mod page_nodejs_tests;
 mod rule_switch_off;
 mod screen_reader;
 mod setup;
@@ -41,8 +41,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   browser              installs Debian's Chromium and tests the listening page in it
   hear [check]         installs Debian's Orca and two browsers, plays a session on the listening page, and writes what Orca says to
                        docs/screen-reader.md; `hear check` writes nothing, but fails if Orca does not say everything correctly
-  page                 tests the modules of the listening page that need no browser, in Node
-  rules [N]            switches off the check of each rule, and checks that its cases are then valid; N selects every Nth rule
+  page                 tests the modules of the listening page that need no browser, in Node.js
+  rules [N]            switches off each rule in turn, and checks that the test recordings that break only that rule are then
+                       accepted; with N, only every Nth rule
   fuzz [RUNS]          fuzzes each target, 200000 runs by default
   mutants [--in-diff REF] [PATH...]
                        installs cargo-mutants, changes the code that decides about consent and access, one expression at a time, and
@@ -94,7 +95,7 @@ fn main() -> ExitCode {
         ["asp"] => plan.add("asp", StageLane::Compile, &[], |_| asp::write()),
         ["asp", "check"] => plan.add("asp", StageLane::Compile, &[], |_| asp::check()),
         ["oracle"] => plan.add("oracle", StageLane::Compile, &[], oracle::run),
-        ["page"] => plan.add("page", StageLane::Compile, &[], page_node_tests::run),
+        ["page"] => plan.add("page", StageLane::Compile, &[], page_nodejs_tests::run),
         ["interop"] => {
             plan.add("interop", StageLane::Compile, &[], interop::run);
             plan.add("web subscriber", StageLane::Compile, &[], interop::web_subscriber);
@@ -123,15 +124,15 @@ fn main() -> ExitCode {
     plan.run()
 }
 
-/// Adds every stage. Most test and real-time stages start after the build and run while other stages compile, because few
+/// Adds every stage. Most test and waiting stages start after the build and run while other stages compile, because few
 /// stages keep all processors busy.
 fn add_all_stages(plan: &mut Plan<'_>) {
-    plan.add("packages", StageLane::RealTime, &[], setup::install_packages);
-    plan.add("page", StageLane::RealTime, &[], page_node_tests::run);
-    plan.add("browser", StageLane::RealTime, &["build"], browser::run);
-    plan.add("hear", StageLane::RealTime, &["build"], screen_reader::check);
-    plan.add("speech", StageLane::RealTime, &["build"], speech::run);
-    plan.add("braille", StageLane::RealTime, &["build"], braille::run);
+    plan.add("packages", StageLane::Waiting, &[], setup::install_packages);
+    plan.add("page", StageLane::Waiting, &[], page_nodejs_tests::run);
+    plan.add("browser", StageLane::Waiting, &["build"], browser::run);
+    plan.add("hear", StageLane::Waiting, &["build"], screen_reader::check);
+    plan.add("speech", StageLane::Waiting, &["build"], speech::run);
+    plan.add("braille", StageLane::Waiting, &["build"], braille::run);
 
     add_test_stages(plan);
     add_rules_stage(plan, 1);
@@ -152,8 +153,8 @@ fn add_all_stages(plan: &mut Plan<'_>) {
 
 /// Adds the stages of a quick run, which finds most mistakes.
 fn add_quick_stages(plan: &mut Plan<'_>) {
-    plan.add("packages", StageLane::RealTime, &[], setup::install_programs);
-    plan.add("page", StageLane::RealTime, &[], page_node_tests::run);
+    plan.add("packages", StageLane::Waiting, &[], setup::install_programs);
+    plan.add("page", StageLane::Waiting, &[], page_nodejs_tests::run);
 
     add_test_stages(plan);
 

@@ -11,7 +11,7 @@ pub(crate) fn run(log: &StageLog) -> StageResult {
             "../shared, which contains the files of AAEP's authors, is missing".to_owned(),
         ));
     }
-    conformance::compare_with_list(&shared)?;
+    conformance::compare_with_original_requirements(&shared)?;
     log.run(test_programs::test_command(log, "oracle")?.arg("--ignored"))?;
     Ok(StageOutcome::Passed)
 }

@@ -37,7 +37,7 @@ pub(crate) enum StageLane {
     /// Runs test programs.
     Test,
     /// Downloads, browsers and speech. These stages mostly wait.
-    RealTime,
+    Waiting,
 }
 
 type StageWork<'a> = Box<dyn FnOnce(&StageLog) -> StageResult + Send + 'a>;
@@ -369,7 +369,7 @@ mod tests {
     #[test]
     fn a_stage_waits_for_its_dependencies_and_fails_if_one_of_them_failed() {
         let mut plan = Plan::default();
-        plan.add("second", StageLane::RealTime, &["first"], |_| Ok(()));
+        plan.add("second", StageLane::Waiting, &["first"], |_| Ok(()));
         plan.add("first", StageLane::Compile, &[], |_| Err::<(), _>("broken".to_owned()));
         let board = StageBoard::default();
         let mut stages = plan.0.into_iter();

@@ -24,12 +24,12 @@ struct PublisherConnection {
 }
 
 impl ConcurrentPublishers {
-    /// Runs `agents` publishers for this duration. Each publisher waits for the acknowledgement before it sends the next event.
+    /// Runs this many publishers for this duration. Each publisher waits for the acknowledgement before it sends the next event.
     /// One thread drives all publishers.
-    pub fn publish(hub: &BenchHub, agents: usize, duration: Duration) -> Self {
+    pub fn publish(hub: &BenchHub, agent_count: usize, duration: Duration) -> Self {
         let mut poll = mio::Poll::new().unwrap();
         let mut publishers: Vec<PublisherConnection> =
-            (0..agents).map(|token| PublisherConnection::open(hub, &poll, token)).collect();
+            (0..agent_count).map(|token| PublisherConnection::open(hub, &poll, token)).collect();
         let mut events = mio::Events::with_capacity(256);
         let (mut acknowledged, mut latencies) = (0_u64, Histogram::default());
         let (started, cpu_time_before) = (Instant::now(), hub.process().cpu_time());

@@ -7,7 +7,7 @@
 //! - [`message`]: the handshake, the replies and the producer's manifest.
 //! - [`rule`]: all validation rules. Every finding in sayso names a rule.
 //! - [`check`]: validates one event or message, strictly or as a tolerant receiver.
-//! - [`secret`]: finds and redacts secrets in text for people.
+//! - [`secret`]: finds and redacts secrets in text meant for people.
 //! - [`session`]: validates the order of events and tracks what a session waits for.
 //! - [`consent`]: open questions, their answers, and the actions that an answer covers.
 //! - [`recording`]: validates many sessions in one stream.
@@ -15,6 +15,8 @@
 //! - [`negotiate`]: matches a subscriber's request with the producer's offer; selects languages.
 //! - [`manifest`]: signs and verifies manifests.
 //! - [`schema`]: the JSON Schemas of events and messages.
+//! - [`grammar`]: the syntax of tool names, URIs, language tags and versions.
+//! - [`record`]: members that have no field of their own, and other values that events and messages share.
 
 pub mod check;
 pub mod consent;

@@ -19,8 +19,8 @@ use aaep::rule::{Findings, ValidationMode};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::support::byte_choices::Choices;
-use crate::support::{choice_bytes, malformed_json};
+use crate::support::byte_choices::RandomChoices;
+use crate::support::{malformed_json, random_bytes};
 use random_requests::{EVENT_TYPES, random_capabilities, random_offer};
 use testing::property::cases;
 
@@ -45,8 +45,8 @@ proptest! {
     #![proptest_config(cases(1500))]
 
     #[test]
-    fn every_request_gets_an_answer_without_findings(bytes in choice_bytes(120)) {
-        let mut choices = Choices::new(&bytes);
+    fn every_request_gets_an_answer_without_findings(bytes in random_bytes(120)) {
+        let mut choices = RandomChoices::new(&bytes);
         let (offer, requested) = (random_offer(&mut choices), random_capabilities(&mut choices));
         let request = request(random_version(&mut choices), &requested);
         let mut messages = vec![Message::SubscriptionRequest(request.clone())];
@@ -62,8 +62,8 @@ proptest! {
     }
 
     #[test]
-    fn honored_capabilities_never_exceed_the_request(bytes in choice_bytes(120)) {
-        let mut choices = Choices::new(&bytes);
+    fn honored_capabilities_never_exceed_the_request(bytes in random_bytes(120)) {
+        let mut choices = RandomChoices::new(&bytes);
         let (offer, requested) = (random_offer(&mut choices), random_capabilities(&mut choices));
         if let Ok((accepted, terms)) = negotiate(&request("1.0.0", &requested), &offer) {
             check_not_wider(&requested, &honored(accepted), &terms)?;
@@ -71,8 +71,8 @@ proptest! {
     }
 
     #[test]
-    fn honored_capabilities_are_complete_and_can_be_restored(bytes in choice_bytes(120)) {
-        let mut choices = Choices::new(&bytes);
+    fn honored_capabilities_are_complete_and_can_be_restored(bytes in random_bytes(120)) {
+        let mut choices = RandomChoices::new(&bytes);
         let (offer, requested) = (random_offer(&mut choices), random_capabilities(&mut choices));
         let Ok((accepted, terms)) = negotiate(&request("1.0.0", &requested), &offer) else { return Ok(()) };
         let stored = Message::parse(&Message::SubscriptionAccepted(accepted.clone()).to_json());
@@ -95,8 +95,8 @@ proptest! {
     }
 
     #[test]
-    fn a_renegotiation_equals_a_new_request_for_the_merged_capabilities(bytes in choice_bytes(200)) {
-        let mut choices = Choices::new(&bytes);
+    fn a_renegotiation_equals_a_new_request_for_the_merged_capabilities(bytes in random_bytes(200)) {
+        let mut choices = RandomChoices::new(&bytes);
         let offer = random_offer(&mut choices);
         let (first, second) = (random_capabilities(&mut choices), random_capabilities(&mut choices));
         let Ok((accepted, terms)) = negotiate(&request("1.0.0", &first), &offer) else { return Ok(()) };
@@ -138,11 +138,11 @@ proptest! {
     }
 
     #[test]
-    fn unknown_capability_names_change_nothing(bytes in choice_bytes(120), extra_bytes in choice_bytes(60)) {
-        let mut choices = Choices::new(&bytes);
+    fn unknown_capability_names_change_nothing(bytes in random_bytes(120), extra_bytes in random_bytes(60)) {
+        let mut choices = RandomChoices::new(&bytes);
         let (offer, requested) = (random_offer(&mut choices), random_capabilities(&mut choices));
         let expected = negotiate(&request("1.0.0", &requested), &offer);
-        let mut choices = Choices::new(&extra_bytes);
+        let mut choices = RandomChoices::new(&extra_bytes);
         let mut members: Vec<_> = requested.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
         for number in 0..=choices.below(4) {
             let name = choices.pick(&["haptic", "azlearn.tones", "@id", "aaep", "", "languages_", "x\\u0301"]);
@@ -157,17 +157,17 @@ proptest! {
     }
 
     #[test]
-    fn the_same_request_gets_the_same_answer(bytes in choice_bytes(120)) {
-        let mut choices = Choices::new(&bytes);
+    fn the_same_request_gets_the_same_answer(bytes in random_bytes(120)) {
+        let mut choices = RandomChoices::new(&bytes);
         let (offer, requested) = (random_offer(&mut choices), random_capabilities(&mut choices));
         let request = request(random_version(&mut choices), &requested);
         prop_assert_eq!(negotiate(&request, &offer), negotiate(&request.clone(), &offer.clone()));
     }
 
     #[test]
-    fn every_malformed_request_gets_a_valid_answer(bytes in choice_bytes(60), member_bytes in choice_bytes(120)) {
-        let offer = random_offer(&mut Choices::new(&bytes));
-        let mut choices = Choices::new(&member_bytes);
+    fn every_malformed_request_gets_a_valid_answer(bytes in random_bytes(60), member_bytes in random_bytes(120)) {
+        let offer = random_offer(&mut RandomChoices::new(&bytes));
+        let mut choices = RandomChoices::new(&member_bytes);
         let members: Vec<_> = (0..8)
             .map(|_| {
                 let name = choices.pick(&CAPABILITY_NAMES);
@@ -191,7 +191,7 @@ fn the_generator_reaches_both_answers_and_every_reason() {
         let bytes: Vec<_> = (0..120_u32)
             .map(|at| (seed.wrapping_add(at * 977).wrapping_mul(2_654_435_761) >> 24) as u8)
             .collect();
-        let mut choices = Choices::new(&bytes);
+        let mut choices = RandomChoices::new(&bytes);
         let (offer, requested) = (random_offer(&mut choices), random_capabilities(&mut choices));
         match negotiate(&request(random_version(&mut choices), &requested), &offer) {
             Ok(_) => accepted += 1,
@@ -327,7 +327,7 @@ fn id() -> SubscriptionId {
     SubscriptionId::parse("sub_8a4f2c9d").expect("an id")
 }
 
-fn random_version(choices: &mut Choices<'_>) -> &'static str {
+fn random_version(choices: &mut RandomChoices<'_>) -> &'static str {
     choices.pick(&["1.0.0", "1.0.0", "1.0.0", "1.2.3", "0.1.0-draft", "2.0.0", "99.99.99", "01.0.0", "one"])
 }
 

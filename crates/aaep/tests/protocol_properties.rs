@@ -11,12 +11,12 @@ use aaep::secret::find_secrets;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::byte_choices::Choices;
+use crate::support::byte_choices::RandomChoices;
 use crate::support::event_writer::CORE_CONTEXT;
 use crate::support::recording_check::{check_recording, describe_finding, errors};
 use crate::support::recording_line::{RecordingLine, rank};
 use crate::support::sample_recording::SampleRecording;
-use crate::support::{choice_bytes, malformed_json, sample_messages};
+use crate::support::{malformed_json, random_bytes, sample_messages};
 use testing::property::cases;
 
 /// The only warning that a generated recording may cause. Some state changes have no `summary_normal`, which
@@ -27,7 +27,7 @@ proptest! {
     #![proptest_config(cases(800))]
 
     #[test]
-    fn valid_recordings_pass_in_both_modes(bytes in choice_bytes(400)) {
+    fn valid_recordings_pass_in_both_modes(bytes in random_bytes(400)) {
         let texts = SampleRecording::of(&bytes).texts();
         for mode in [ValidationMode::Strict, ValidationMode::Receive] {
             let unexpected: Vec<_> = check_recording(&texts, mode)
@@ -40,17 +40,17 @@ proptest! {
     }
 
     #[test]
-    fn parsed_lines_are_written_without_loss(bytes in choice_bytes(300)) {
+    fn parsed_lines_are_written_without_loss(bytes in random_bytes(300)) {
         for line in &SampleRecording::of(&bytes).lines {
             check_round_trip(line, &line.to_json())?;
         }
     }
 
     #[test]
-    fn unknown_or_invalid_members_are_written_without_loss(bytes in choice_bytes(300), edits in choice_bytes(60)) {
+    fn unknown_or_invalid_members_are_written_without_loss(bytes in random_bytes(300), edits in random_bytes(60)) {
         let mut lines = SampleRecording::of(&bytes).lines;
         lines.extend(sample_messages::all());
-        let mut choices = Choices::new(&edits);
+        let mut choices = RandomChoices::new(&edits);
         for _ in 0..8 {
             let mut line = lines[choices.below_large(lines.len())].clone();
             insert_unknown_content(&mut choices, &mut line);
@@ -68,14 +68,14 @@ proptest! {
     }
 
     #[test]
-    fn no_json_causes_a_panic(bytes in choice_bytes(200)) {
-        call_parsers_and_checks(&[malformed_json::json(&mut Choices::new(&bytes), 5)]);
+    fn no_json_causes_a_panic(bytes in random_bytes(200)) {
+        call_parsers_and_checks(&[malformed_json::json(&mut RandomChoices::new(&bytes), 5)]);
     }
 
     #[test]
-    fn no_damaged_recording_causes_a_panic(bytes in choice_bytes(200), edits in choice_bytes(200)) {
+    fn no_damaged_recording_causes_a_panic(bytes in random_bytes(200), edits in random_bytes(200)) {
         let lines = SampleRecording::of(&bytes).lines;
-        let mut choices = Choices::new(&edits);
+        let mut choices = RandomChoices::new(&edits);
         let messages = sample_messages::all().into_iter().filter(|_| choices.one_in(8));
         let texts: Vec<_> = messages
             .chain(lines)
@@ -91,9 +91,9 @@ proptest! {
     }
 
     #[test]
-    fn malformed_events_round_trip(bytes in choice_bytes(60), edits in choice_bytes(120)) {
+    fn malformed_events_round_trip(bytes in random_bytes(60), edits in random_bytes(120)) {
         let recording = SampleRecording::of(&bytes);
-        let mut choices = Choices::new(&edits);
+        let mut choices = RandomChoices::new(&edits);
         for line in &recording.lines {
             let text = malformed_json::line(&mut choices, line);
             if let Some(event) = Event::parse(&text) {
@@ -106,8 +106,8 @@ proptest! {
     }
 
     #[test]
-    fn a_timestamp_round_trips(bytes in choice_bytes(40)) {
-        let text = timestamp_like_text(&mut Choices::new(&bytes));
+    fn a_timestamp_round_trips(bytes in random_bytes(40)) {
+        let text = timestamp_like_text(&mut RandomChoices::new(&bytes));
         if let Ok(timestamp) = Timestamp::parse_rfc3339(&text) {
             // Digits after the ninth are dropped.
             prop_assert_eq!(timestamp.to_string(), text.replace(".1234567890", ".123456789"));
@@ -120,16 +120,16 @@ proptest! {
     #![proptest_config(cases(5000))]
 
     #[test]
-    fn the_reader_agrees_with_serde_json(bytes in choice_bytes(80), edits in choice_bytes(24)) {
-        let mut choices = Choices::new(&bytes);
+    fn the_reader_agrees_with_serde_json(bytes in random_bytes(80), edits in random_bytes(24)) {
+        let mut choices = RandomChoices::new(&bytes);
         let original = malformed_json::json(&mut choices, 4);
         compare_readers(&original)?;
-        compare_readers(&malformed_json::damage(&mut Choices::new(&edits), &original))?;
+        compare_readers(&malformed_json::damage(&mut RandomChoices::new(&edits), &original))?;
     }
 
     #[test]
-    fn the_reader_agrees_with_serde_json_on_damaged_events(bytes in choice_bytes(60), edits in choice_bytes(24)) {
-        let mut choices = Choices::new(&edits);
+    fn the_reader_agrees_with_serde_json_on_damaged_events(bytes in random_bytes(60), edits in random_bytes(24)) {
+        let mut choices = RandomChoices::new(&edits);
         let lines = SampleRecording::of(&bytes).lines;
         let line = &lines[choices.below_large(lines.len())];
         compare_readers(&malformed_json::damage(&mut choices, &line.to_json()))?;
@@ -227,7 +227,7 @@ fn is_equivalent(before: &Value, after: &Value) -> bool {
 }
 
 /// Adds unknown members, and values of an unexpected type.
-fn insert_unknown_content(choices: &mut Choices<'_>, line: &mut RecordingLine) {
+fn insert_unknown_content(choices: &mut RandomChoices<'_>, line: &mut RecordingLine) {
     let names: Vec<String> = line.names().map(ToOwned::to_owned).collect();
     for _ in 0..=choices.below(3) {
         let unknown = match choices.below(8) {
@@ -279,8 +279,8 @@ fn call_parsers_and_checks(texts: &[String]) {
 }
 
 /// Returns a text that resembles a timestamp: the right characters, mostly in the right positions.
-fn timestamp_like_text(choices: &mut Choices<'_>) -> String {
-    let two_digits = |choices: &mut Choices<'_>| {
+fn timestamp_like_text(choices: &mut RandomChoices<'_>) -> String {
+    let two_digits = |choices: &mut RandomChoices<'_>| {
         format!("{:02}", choices.pick(&[0, 1, 2, 6, 12, 23, 28, 29, 30, 31, 59, 60, 61]))
     };
     let year = choices.pick(&["2016", "0000", "1972", "2026", "9999", "1900", "2000", "20x6"]);

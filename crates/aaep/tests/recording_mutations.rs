@@ -4,9 +4,9 @@
 use aaep::rule::ValidationMode;
 use proptest::prelude::*;
 
-use crate::support::byte_choices::Choices;
-use crate::support::choice_bytes;
+use crate::support::byte_choices::RandomChoices;
 use crate::support::mutation::Mutation;
+use crate::support::random_bytes;
 use crate::support::recording_check::errors;
 use crate::support::recording_line::{LineKind, RecordingLine};
 use crate::support::reference_rules::{
@@ -86,7 +86,7 @@ const SWAPS: [AllowedChange; 3] = [
     }),
 ];
 
-const CHANGES: [AllowedChange; 2] = [
+const EDITS: [AllowedChange; 2] = [
     ("an optional member may be missing if nothing depends on it", |context| {
         context.edit().is_some_and(|edit| edit.value.is_none() && edit.is_valid_alone)
             && order_holds(&context.after)
@@ -143,7 +143,7 @@ impl MutationContext<'_> {
 
     /// Returns why the change is allowed, if it is.
     fn allowed_reason(&self) -> Option<&'static str> {
-        let lists: [&[AllowedChange]; 5] = [&DELETIONS, &REPLIES, &REPETITIONS, &SWAPS, &CHANGES];
+        let lists: [&[AllowedChange]; 5] = [&DELETIONS, &REPLIES, &REPETITIONS, &SWAPS, &EDITS];
         lists.into_iter().flatten().find(|(_, applies)| applies(self)).map(|(reason, _)| *reason)
     }
 }
@@ -152,9 +152,9 @@ proptest! {
     #![proptest_config(cases(1200))]
 
     #[test]
-    fn every_change_is_detected_or_allowed(bytes in choice_bytes(240), mutation_bytes in choice_bytes(160)) {
+    fn every_change_is_detected_or_allowed(bytes in random_bytes(240), mutation_bytes in random_bytes(160)) {
         let recording = SampleRecording::of(&bytes);
-        let mut choices = Choices::new(&mutation_bytes);
+        let mut choices = RandomChoices::new(&mutation_bytes);
         for _ in 0..20 {
             let mutation = Mutation::random(&recording, &mut choices);
             let failure = check_mutation(&recording, &mutation).err().unwrap_or_default();

@@ -70,8 +70,8 @@ fn pending_items_lists_what_is_open() {
     assert!(has_open_question(&session));
 
     reply(&mut session, Decision::Accept, 4);
-    let follow_up = PendingItem::ResolutionNotice { token: TOKEN.into() };
-    assert_eq!(session.pending_items(), [follow_up, tool, output, PendingItem::End]);
+    let notice = PendingItem::ResolutionNotice { token: TOKEN.into() };
+    assert_eq!(session.pending_items(), [notice, tool, output, PendingItem::End]);
     assert!(!has_open_question(&session));
 
     apply_ok(&mut session, &event_at(5, state_change("idle", "writing_output")));
@@ -242,7 +242,7 @@ fn a_late_acceptance_does_not_permit_the_call() {
     let mut session = session_with_question();
     reply(&mut session, Decision::Accept, 31);
     assert!(has_open_question(&session), "a late reply has no effect");
-    // The agent acts before the deadline, but it has no acceptance in time.
+    // The agent acts before the deadline, but no acceptance arrived in time.
     apply_ok(&mut session, &event_at(20, state_change("awaiting_input", "calling_tool")));
     assert_eq!(broken_rule(&mut session, &event_at(21, irreversible_call("transfer", None))), "AAEP-4.5.3-1");
 }
@@ -371,7 +371,7 @@ fn child_sessions_are_listed_while_they_are_open() {
 
 type TestRecording = RecordingChecker<BuildHasherDefault<DefaultHasher>>;
 
-/// Returns a timestamp, in seconds after the start of the session.
+/// Returns the timestamp this many seconds after the start of the session.
 fn moment(second: u64) -> Timestamp {
     let start = Timestamp::parse("2026-05-24T14:22:11.000Z").unwrap();
     let millis = start.unix_millis() + i64::try_from(second).unwrap() * 1000;

@@ -13,8 +13,8 @@ use seal::UnixMillis;
 use serde_json::Value;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::support::byte_choices::Choices;
-use crate::support::choice_bytes;
+use crate::support::byte_choices::RandomChoices;
+use crate::support::random_bytes;
 use crate::support::recording_check::errors;
 use crate::support::sample_recording::SampleRecording;
 use crate::support::shaping_listener::{DeliveredEvent, SampleAgent, ShapingListener, SharedEvent};
@@ -26,24 +26,24 @@ proptest! {
     #![proptest_config(cases(1500))]
 
     #[test]
-    fn boundaries_do_not_depend_on_how_the_text_is_chunked(bytes in choice_bytes(120), chunk_lengths in choice_bytes(60)) {
-        let mut choices = Choices::new(&bytes);
+    fn boundaries_do_not_depend_on_how_the_text_is_chunked(bytes in random_bytes(120), chunk_lengths in random_bytes(60)) {
+        let mut choices = RandomChoices::new(&bytes);
         let (terms, limits) = (terms_with_random_boundaries(&mut choices), random_limits(&mut choices));
         check_same_boundaries(&random_text(&mut choices), &chunk_lengths, &terms, limits)?;
     }
 
     #[test]
     fn boundaries_in_any_unicode_text_do_not_depend_on_how_it_is_chunked(
-        text in any::<String>(), bytes in choice_bytes(8), chunk_lengths in choice_bytes(40),
+        text in any::<String>(), bytes in random_bytes(8), chunk_lengths in random_bytes(40),
     ) {
-        let mut choices = Choices::new(&bytes);
+        let mut choices = RandomChoices::new(&bytes);
         let (terms, limits) = (terms_with_random_boundaries(&mut choices), random_limits(&mut choices));
         check_same_boundaries(&text, &chunk_lengths, &terms, limits)?;
     }
 
     #[test]
-    fn all_text_is_delivered_once_and_no_character_is_split(bytes in choice_bytes(120), chunk_lengths in choice_bytes(60)) {
-        let mut choices = Choices::new(&bytes);
+    fn all_text_is_delivered_once_and_no_character_is_split(bytes in random_bytes(120), chunk_lengths in random_bytes(60)) {
+        let mut choices = RandomChoices::new(&bytes);
         let terms = terms_with_random_boundaries(&mut choices);
         let text = random_text(&mut choices);
         let delivered = deliver_text(&text, &chunk_lengths, &terms, ShaperLimits::default());
@@ -66,14 +66,14 @@ proptest! {
     #![proptest_config(cases(600))]
 
     #[test]
-    fn the_delivered_events_of_a_valid_recording_are_valid(bytes in choice_bytes(400), terms_bytes in choice_bytes(24)) {
+    fn the_delivered_events_of_a_valid_recording_are_valid(bytes in random_bytes(400), terms_bytes in random_bytes(24)) {
         let shaped = ShapedRecording::of(&bytes, &terms_bytes);
         let errors = errors(&shaped.stream, ValidationMode::Strict);
         prop_assert!(errors.is_empty(), "{:?}\n{}\n{}", shaped.terms, errors.join("\n"), shaped.stream.join("\n"));
     }
 
     #[test]
-    fn nothing_is_lost_duplicated_or_out_of_order(bytes in choice_bytes(400), terms_bytes in choice_bytes(24)) {
+    fn nothing_is_lost_duplicated_or_out_of_order(bytes in random_bytes(400), terms_bytes in random_bytes(24)) {
         let shaped = ShapedRecording::of(&bytes, &terms_bytes);
         for session in shaped.sessions() {
             let expected = unmerged_ids(shaped.published.iter().map(|event| (***event).clone()), &session);
@@ -93,7 +93,7 @@ proptest! {
 
     #[test]
     fn critical_events_are_delivered_immediately_and_others_within_the_rate(
-        bytes in choice_bytes(400), terms_bytes in choice_bytes(24),
+        bytes in random_bytes(400), terms_bytes in random_bytes(24),
     ) {
         let shaped = ShapedRecording::of(&bytes, &terms_bytes);
         prop_assert!(shaped.late_critical_events.is_empty(), "{:?}", shaped.late_critical_events);
@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn timestamps_never_decrease_within_a_session(bytes in choice_bytes(400), terms_bytes in choice_bytes(24)) {
+    fn timestamps_never_decrease_within_a_session(bytes in random_bytes(400), terms_bytes in random_bytes(24)) {
         let shaped = ShapedRecording::of(&bytes, &terms_bytes);
         for session in shaped.sessions() {
             let envelopes = shaped.listener.delivered.iter().map(|delivered| &delivered.event().envelope);
@@ -117,14 +117,14 @@ proptest! {
     }
 
     #[test]
-    fn extra_pulls_change_nothing(bytes in choice_bytes(300), terms_bytes in choice_bytes(24)) {
+    fn extra_pulls_change_nothing(bytes in random_bytes(300), terms_bytes in random_bytes(24)) {
         let reference = ShapedRecording::of(&bytes, &terms_bytes);
         let with_pulls = ShapedRecording::of_with_extra_pulls(&bytes, &terms_bytes);
         prop_assert_eq!(reference.stream, with_pulls.stream);
     }
 
     #[test]
-    fn new_ids_depend_only_on_the_events_and_the_terms(bytes in choice_bytes(300), terms_bytes in choice_bytes(24)) {
+    fn new_ids_depend_only_on_the_events_and_the_terms(bytes in random_bytes(300), terms_bytes in random_bytes(24)) {
         let first = ShapedRecording::of(&bytes, &terms_bytes);
         let second = ShapedRecording::of(&bytes, &terms_bytes);
         prop_assert_eq!(&first.stream, &second.stream);
@@ -147,7 +147,7 @@ proptest! {
 }
 
 /// Returns terms with random boundaries.
-fn terms_with_random_boundaries(choices: &mut Choices<'_>) -> ShapingTerms {
+fn terms_with_random_boundaries(choices: &mut RandomChoices<'_>) -> ShapingTerms {
     let boundaries: &[Boundary] = match choices.below(6) {
         0 => &[Boundary::Sentence, Boundary::Completion],
         1 => &[Boundary::Word],
@@ -159,12 +159,12 @@ fn terms_with_random_boundaries(choices: &mut Choices<'_>) -> ShapingTerms {
     ShapingTerms { boundaries: boundaries.to_vec(), ..ShapingTerms::default() }
 }
 
-fn random_limits(choices: &mut Choices<'_>) -> ShaperLimits {
+fn random_limits(choices: &mut RandomChoices<'_>) -> ShaperLimits {
     ShaperLimits { max_text_bytes: choices.pick(&[16_384, 16_384, 16, 40, 3]), ..ShaperLimits::default() }
 }
 
 /// Returns a random text made of parts that are hard to split.
-fn random_text(choices: &mut Choices<'_>) -> String {
+fn random_text(choices: &mut RandomChoices<'_>) -> String {
     const PARTS: [&str; 48] = [
         "Done",
         ". ",
@@ -291,7 +291,7 @@ impl ShapedRecording {
     }
 
     fn shape(bytes: &[u8], terms_bytes: &[u8], with_extra_pulls: bool) -> Self {
-        let mut choices = Choices::new(terms_bytes);
+        let mut choices = RandomChoices::new(terms_bytes);
         let terms = ShapingTerms {
             max_events_per_second: choices.pick(&[None, Some(1), Some(3), Some(20), Some(1000)]),
             verbosity: choices.pick(&[0, 1, 2]).pick([

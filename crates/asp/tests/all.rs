@@ -4,7 +4,9 @@
 
 mod agent_cards;
 mod bad_input;
-mod escrow_ledger;
+mod consent;
+mod disputes;
+mod escrow;
 mod model_checking;
 mod participants;
 mod published_vectors;

@@ -43,7 +43,7 @@ pub(crate) fn log_stopping(telemetry: &Telemetry) {
 }
 
 fn parse_level(text: &str) -> Result<Level, &'static str> {
-    let level = text.parse().ok().filter(|_| text.bytes().all(|letter| letter.is_ascii_lowercase()));
+    let level = text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_lowercase()));
     level.ok_or("it must be error, warn, info, debug or trace")
 }
 

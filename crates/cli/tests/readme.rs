@@ -43,7 +43,9 @@ fn with_readme_port(output_text: &str) -> String {
     let mut parts = output_text.split(ADDRESS_PREFIX);
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| {
-        text + ADDRESS_PREFIX + "40123" + part.trim_start_matches(|letter: char| letter.is_ascii_digit())
+        text + ADDRESS_PREFIX
+            + "40123"
+            + part.trim_start_matches(|character: char| character.is_ascii_digit())
     })
 }
 

@@ -42,7 +42,7 @@ fn a_question_that_nobody_hears_is_a_no() {
 }
 
 #[test]
-fn a_script_without_a_hub_cannot_ask() {
+fn ask_and_tell_exit_with_2_if_they_cannot_run() {
     let output = run_sayso(&["ask", "Go on?", "--hub", "http://127.0.0.1:1", "--token", "sayso_x"], "");
     assert_eq!(output.exit_code, 2, "{}", output.stderr);
     let output = run_sayso(&["tell", "", "--hub", "127.0.0.1:1"], "");
@@ -54,7 +54,7 @@ fn a_script_without_a_hub_cannot_ask() {
 
 #[cfg(unix)]
 #[test]
-fn what_a_script_tells_is_heard() {
+fn listeners_hear_what_a_script_tells() {
     let hub = HubProcess::start_in_memory();
     let mut listener = ListenProcess::start_connected(&hub.address, &[]);
     let tell = |arguments: &[&str], input: &str| {
@@ -69,7 +69,7 @@ fn what_a_script_tells_is_heard() {
 }
 
 #[test]
-fn explain_describes_a_rule_by_each_of_its_ids() {
+fn explain_describes_one_rule_or_lists_all() {
     let output = run_sayso(&["explain", "aaep-4.4.1-7"], "");
     assert_eq!(output.exit_code, 0);
     assert!(output.stdout.starts_with("AAEP-4.4.1-7: "), "{}", output.stdout);
@@ -79,6 +79,15 @@ fn explain_describes_a_rule_by_each_of_its_ids() {
         let id = line.split(' ').next().unwrap();
         let explained = aaep::rule::Rule::find(id).unwrap();
         assert!(line.contains(explained.sentence()));
+    }
+    for (id, source) in [
+        ("C-G6", "It is our decision C-G6, because"),
+        ("AAEP-4.1.1s-2", "It comes from the JSON Schema for section 4.1.1 of the AAEP specification."),
+        ("AAEP-A.4-1", "It comes from appendix A, section A.4, of the AAEP specification."),
+        ("AAEP-GS.5.3-1", "It comes from section 5.3 of the AAEP guide for subscribers."),
+    ] {
+        let explained = run_sayso(&["explain", id], "").stdout;
+        assert!(explained.lines().any(|line| line.starts_with(source)), "{id}: {explained}");
     }
     let unknown = run_sayso(&["explain", "AAEP-0-0"], "");
     assert_eq!(unknown.exit_code, 2);

@@ -11,6 +11,7 @@ use seal::{Digest, UnixMillis};
 use thiserror::Error;
 
 use crate::command::HandoffResult;
+use crate::core::SuppliedSummary;
 
 /// The values that the hub writes into the envelope.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +34,8 @@ pub(crate) struct EnvelopeFields<'s> {
     pub(crate) correlation_id: Option<&'s str>,
     /// What listeners learn about the producer and the session in `extensions.sayso`.
     pub(crate) marks: HubMarks<'s>,
+    /// The summary, if the event has none.
+    pub(crate) summary: Option<&'s SuppliedSummary>,
 }
 
 /// Members of `extensions.sayso` that do not depend on the kind of event.
@@ -41,7 +44,7 @@ pub(crate) struct HubMarks<'s> {
     /// The session's main producer, if another producer speaks. Listeners in the scope of the main producer receive the
     /// event.
     pub(crate) main_producer: Option<&'s str>,
-    /// Whether the producer's name is verified, as in [`AgentStanding`].
+    /// Whether the producer's name is verified, as in [`AgentVerification`].
     pub(crate) has_verified_name: bool,
     /// The parent of the session (§A.9, C-A13).
     pub(crate) parent_session_id: Option<&'s str>,
@@ -212,13 +215,13 @@ impl SessionSnapshot {
     }
 }
 
-/// What listeners may rely on about a session's agent.
+/// What is verified about a session's agent.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct AgentStanding {
+pub(crate) struct AgentVerification {
     /// Whether the agent's name is verified: its token contains the name, or a verified manifest does, or the agent is
     /// part of the program that runs the hub.
     pub(crate) has_verified_name: bool,
-    /// The agent's manifest, if somebody vouches for it.
+    /// The agent's manifest, if it is verified: configured by the operator, or signed with a trusted key.
     pub(crate) manifest: Option<ManifestNote>,
 }
 
@@ -310,7 +313,7 @@ pub(crate) fn write_event(
         (given, _) => copy_member("correlation_id", given, out),
     }
     if let (EventType::StateChanged, false, Some(state)) =
-        (&event_type, members.has_from_state, envelope.state)
+        (&event_type, members.has_from_state && !hidden.contains(&"from_state"), envelope.state)
     {
         out.plain_key("from_state");
         out.text(state.as_str());
@@ -318,8 +321,14 @@ pub(crate) fn write_event(
     if let Some((_, token)) = envelope.question {
         out.plain_member("reply_token", token);
     }
-    if let (EventType::StateChanged, false, [state]) = (&event_type, members.has_summary, own_states) {
-        write_state_words(state, &primary_language(members.hints, envelope), out);
+    let has_state_words = match (&event_type, members.has_summary, own_states) {
+        (EventType::StateChanged, false, [state]) => {
+            write_state_words(state, &primary_language(members.hints, envelope), out)
+        }
+        _ => false,
+    };
+    if let (false, Some(summary)) = (has_state_words, envelope.summary) {
+        summary.write(out);
     }
     for (key, value) in body.members() {
         let name = key.text().unwrap_or_default();
@@ -327,7 +336,7 @@ pub(crate) fn write_event(
             continue;
         }
         out.copy_key(&key);
-        match lawful_call_id(&name, &value) {
+        match replacement_call_id(&name, &value) {
             Some(id) => out.text(id.as_str()),
             None => out.copy(&value),
         }
@@ -441,19 +450,19 @@ fn copy_member(name: &str, value: Option<JsonValue<'_>>, out: &mut TapeWriter) {
 
 /// Returns the id that replaces the value of the member `tool_call_id`; `None` for other members, and for an id that
 /// AAEP allows.
-fn lawful_call_id(name: &str, value: &JsonValue<'_>) -> Option<ToolCallId> {
+fn replacement_call_id(name: &str, value: &JsonValue<'_>) -> Option<ToolCallId> {
     if name == "tool_call_id" { foreign_call_id(value).map(|(_, id)| id) } else { None }
 }
 
 /// Returns a framework's own id of a call, and the id that replaces it; `None` if AAEP allows the id, or if the value is
-/// neither a text nor a number.
+/// neither a string nor a number.
 pub(crate) fn foreign_call_id<'d>(value: &JsonValue<'d>) -> Option<(Cow<'d, str>, ToolCallId)> {
     let name = given_call_id(value)?;
     let id = ToolCallId::from_foreign(&name)?;
     (id.as_str() != name).then_some((name, id))
 }
 
-/// Returns the id of a call in events, for the id that an agent uses; `None` if the value is empty, or neither a text nor
+/// Returns the id of a call in events, for the id that an agent uses; `None` if the value is empty, or neither a string nor
 /// a number.
 pub(crate) fn call_id(value: &JsonValue<'_>) -> Option<ToolCallId> {
     ToolCallId::from_foreign(&given_call_id(value)?)
@@ -505,7 +514,10 @@ fn write_hints(
 }
 
 /// Returns the language of the event's text: the event's, or else the session's, or else the default.
-fn primary_language<'e>(event_hints: Option<JsonValue<'e>>, envelope: &EnvelopeFields<'e>) -> Cow<'e, str> {
+pub(crate) fn primary_language<'e>(
+    event_hints: Option<JsonValue<'e>>,
+    envelope: &EnvelopeFields<'e>,
+) -> Cow<'e, str> {
     let session_hints = envelope.hints.map(|hints| hints.doc().root());
     let language = |hints: JsonValue<'e>| hints.member("primary_language")?.text();
     let stated = event_hints.and_then(language).or_else(|| session_hints.and_then(language));
@@ -531,13 +543,15 @@ fn relevant_states<'s>(
 }
 
 /// Writes the words of a state as the event's summary, with their translations, if they exist in the event's language.
-fn write_state_words(state: &StateDefinition, language: &str, out: &mut TapeWriter) {
-    let Some((primary, words)) = state.words_in(&[language]) else { return };
+/// Returns whether they do.
+fn write_state_words(state: &StateDefinition, language: &str, out: &mut TapeWriter) -> bool {
+    let Some((primary, words)) = state.words_in(&[language]) else { return false };
     write_text(out, "summary_normal", words);
     for (tag, words) in state.words.iter().filter(|(tag, _)| tag != primary) {
         let suffix = tag.to_ascii_lowercase().replace('-', "_");
         out.key(&format!("summary_normal_{suffix}")).text(words);
     }
+    true
 }
 
 /// A quick check without parsing. Right-to-left letters are not ASCII, unless they are escaped.
@@ -649,6 +663,7 @@ mod tests {
                 .with_words("en", "Comparing prices.")],
             correlation_id: None,
             marks,
+            summary: None,
         };
         let mut writer = TapeWriter::default();
         write_event(&OwnedDoc::read(body).unwrap().doc().root(), &envelope, extension, &[], &mut writer)?;
@@ -752,7 +767,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_without_a_language_get_the_sessions() {
+    fn hints_without_a_language_inherit_that_of_the_session() {
         let event = r#"{"type":"aaep:agent.tool.invoked","localization_hints":{"script":"Latn"}}"#;
         let text = compose(event).unwrap();
         assert!(text.contains(r#""localization_hints":{"primary_language":"en","script":"Latn"}"#), "{text}");
@@ -761,7 +776,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_id_of_a_framework_is_replaced_and_a_lawful_one_is_kept() {
+    fn a_call_id_of_a_framework_is_replaced_and_a_valid_one_is_kept() {
         let id = |given: &str| {
             let event = format!(r#"{{"type":"aaep:agent.tool.invoked","tool_call_id":{given}}}"#);
             let composed = OwnedDoc::read(&compose(&event).unwrap()).unwrap();

@@ -9,6 +9,7 @@
 //! - [`Principal`]: a caller of the hub and its permissions.
 //! - [`telemetry`]: counters and log events for operators.
 
+mod agent_findings;
 mod bound_arguments;
 pub mod command;
 mod compose;
@@ -23,13 +24,14 @@ mod reply;
 mod scope;
 pub mod telemetry;
 
+pub use agent_findings::agent_message;
 pub use bound_arguments::ArgumentLimits;
 pub use core::{Core, DEFAULT_LANGUAGE};
 pub use engine::Engine;
 pub use limits::{HandoffLimits, HubLimits};
 pub use principal::{AgentNaming, Principal, Role, SignIn};
 pub use scope::{InvalidScope, Scope};
-pub use telemetry::HubCounters;
+pub use telemetry::HubMetrics;
 
 /// Identifies a delivery group: all listeners that receive the same events in the same form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

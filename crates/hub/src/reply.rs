@@ -319,8 +319,8 @@ pub struct QuestionOutcome {
     pub answer: QuestionAnswer,
     /// What resolved the question.
     pub by: ResolvedBy,
-    /// The receipt without the replier's subscription, which agents must not know; `None` if the journal holds it in a
-    /// format that this version cannot read.
+    /// The receipt without the replier's subscription, which agents must not know. `None` if the consent was voided, or
+    /// if the journal holds the receipt in a format that this version cannot read.
     pub receipt: Option<Arc<Receipt>>,
     /// The hub's signature over the canonical text of `receipt`: a detached JWS. The hub's thread leaves it empty, because
     /// signing takes longer than the rest of the turn. `wire` adds it where the outcome leaves the hub, if the hub has a key.
@@ -363,7 +363,8 @@ impl QuestionOutcome {
         }
     }
 
-    /// Whether the question was closed because the person stopped the session.
+    /// Whether the question was closed because the person stopped the session. A stored decision without a readable
+    /// receipt counts as a rejection, so it is never reported as a stop.
     pub fn is_stopped(&self) -> bool {
         self.receipt.is_some() && self.by == ResolvedBy::Stopped
     }
@@ -441,25 +442,25 @@ impl HandoffOutcome {
             write_text(writer, "principal", principal);
         }
     }
-}
 
-/// Returns the form of an outcome that the journal stores.
-pub(crate) fn write_handoff_outcome(outcome: &HandoffOutcome) -> String {
-    let mut writer = JsonWriter::default();
-    writer.object(|writer| outcome.write(writer));
-    writer.finish()
-}
+    /// Returns the form that the journal stores.
+    pub(crate) fn to_journal(&self) -> String {
+        let mut writer = JsonWriter::default();
+        writer.object(|writer| self.write(writer));
+        writer.finish()
+    }
 
-/// Reads the form of an outcome that the journal stores.
-pub(crate) fn read_handoff_outcome(json: &str) -> Option<HandoffOutcome> {
-    let mut tape = Tape::default();
-    let doc = tape.read(json).ok()?;
-    let text = |name| doc.root().member(name).and_then(|value| value.text());
-    Some(HandoffOutcome {
-        result: HandoffResult::parse(&text("outcome")?)?,
-        note: text("note").map(std::borrow::Cow::into_owned),
-        principal: text("principal").map(|name| Arc::from(&*name)),
-    })
+    /// Reads the form that the journal stores.
+    pub(crate) fn from_journal(json: &str) -> Option<Self> {
+        let mut tape = Tape::default();
+        let doc = tape.read(json).ok()?;
+        let text = |name| doc.root().member(name).and_then(|value| value.text());
+        Some(Self {
+            result: HandoffResult::parse(&text("outcome")?)?,
+            note: text("note").map(std::borrow::Cow::into_owned),
+            principal: text("principal").map(|name| Arc::from(&*name)),
+        })
+    }
 }
 
 /// Returns the code of an answer in the ledger. The codes of decisions are also sent to agents and listeners.
@@ -499,10 +500,25 @@ pub enum MalformedRequest {
     #[error("{0}")]
     InvalidAction(ActionError),
     /// The request has this member, but no tool.
-    #[error("a request with {0} must also name the tool")]
-    NoTool(&'static str),
+    #[error("a request with {member} must also name the tool{}", suggest_instead("tool", misspelled.as_deref()))]
+    NoTool {
+        /// The member that needs a tool.
+        member: &'static str,
+        /// The member that is probably meant to be the tool.
+        misspelled: Option<String>,
+    },
+    /// One event of several is malformed.
+    #[error("event {number} of {count}: {reason}")]
+    EventOfBatch {
+        /// The number of the event, from 1.
+        number: usize,
+        /// The number of events in the request.
+        count: usize,
+        /// Why it is malformed.
+        reason: Box<MalformedRequest>,
+    },
     /// The `tool_call_id` of a question is not an id.
-    #[error("tool_call_id must be a text that is not empty, or a number")]
+    #[error("tool_call_id must be a non-empty string, or a number")]
     InvalidCallId,
     /// The request has this member twice.
     #[error("{0} is given twice")]
@@ -604,7 +620,7 @@ pub enum MalformedRequest {
         max: usize,
     },
     /// The request to join a session has no invitation.
-    #[error("invitation is required; it is a text that starts with inv_")]
+    #[error("invitation is required; it is a string that starts with inv_")]
     NoInvitation,
     /// The lifetime of an invitation is not a number of seconds.
     #[error("expires_in_seconds must be a whole number above 0")]
@@ -622,8 +638,12 @@ pub enum MalformedRequest {
     #[error("the message is not a subscription.request")]
     NotSubscriptionRequest,
     /// An [`OnConnection`](crate::command::HubCommand::OnConnection) command contains another one.
-    #[error("a command that already belongs to a connection cannot be wrapped for a connection again")]
+    #[error("OnConnection commands cannot be nested")]
     NestedConnection,
+}
+
+fn suggest_instead(known: &str, misspelled: Option<&str>) -> String {
+    misspelled.map(|name| format!("; did you mean {known} instead of {name:?}?")).unwrap_or_default()
 }
 
 /// The limit that a request would exceed.
@@ -669,6 +689,14 @@ pub enum LimitReached {
         "an agent may publish at most {max} critical events in a minute; nothing was published, try again later"
     )]
     CriticalsPerMinute {
+        /// The limit.
+        max: usize,
+    },
+    /// Critical events of all agents for one person, per minute.
+    #[error(
+        "all agents together may publish at most {max} critical events for a person in a minute; nothing was published, try again later"
+    )]
+    TotalCriticalsPerMinute {
         /// The limit.
         max: usize,
     },

@@ -1,4 +1,4 @@
-//! Counters and log events for operators. Neither contains text from agents or people.
+//! Metrics and log events for operators. Neither contains text from agents or people.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,9 +10,9 @@ use aaep::{ReplyToken, SessionId, SubscriptionId};
 use crate::ListenerId;
 use crate::command::HandoffResult;
 
-/// The hub's counters. Each turn updates them once, after it is stored; they can be read at any time.
+/// The hub's counters and gauges. Each turn updates them once, after it is stored; they can be read at any time.
 #[derive(Debug, Default)]
-pub struct HubCounters {
+pub struct HubMetrics {
     /// Turns that were committed.
     pub turns: MetricValue,
     /// Events that are stored.
@@ -172,7 +172,7 @@ pub enum LogEvent {
     /// A request was refused because of a limit.
     LimitReached(String),
     /// A listener connected.
-    ListenerJoined {
+    ListenerConnected {
         /// The connection.
         listener: ListenerId,
         /// Its subscription.

@@ -86,7 +86,7 @@ fn timestamps_do_not_go_back_with_the_clock() {
     );
     fixture.harness.crash();
     let call = fixture.harness.publish(&fixture.bank, &fixture.session, &[&tool_invoked(&token, "500.00")]);
-    assert!(matches!(call, HubReply::EventsPublished { .. }), "also after a restart: {call:?}");
+    assert!(matches!(call, HubReply::EventsPublished { .. }), "even after a restart: {call:?}");
     fixture.assert_timestamps_never_go_back();
 }
 

@@ -32,7 +32,7 @@ fn primary_language(event: &str) -> String {
 }
 
 #[test]
-fn the_call_ids_of_frameworks_are_accepted_and_always_become_the_same_id() {
+fn a_frameworks_call_id_is_accepted_and_always_mapped_to_the_same_valid_id() {
     let mut harness = HubHarness::new();
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     let session = harness.start(&bank);
@@ -52,17 +52,20 @@ fn the_call_ids_of_frameworks_are_accepted_and_always_become_the_same_id() {
             .collect();
         assert_eq!(ids, [replaced.id.as_str(); 2]);
         assert!(ToolCallId::parse(&ids[0]).is_ok(), "{ids:?}");
-        // The agent may repeat its own id or use the one that the hub returned. Both name the same call.
-        let again = harness.publish(&bank, &session, &[&invoked(given)]);
-        assert!(matches!(again, HubReply::RuleViolations(_)), "an id is used once: {again:?}");
+        // Both the agent's id and the id that the hub returned name the call that was already made. A second invocation
+        // with either is refused, even after a restart.
+        for id in [given.to_owned(), format!("\"{}\"", replaced.id)] {
+            let again = harness.publish(&bank, &session, &[&invoked(&id)]);
+            assert!(matches!(again, HubReply::RuleViolations(_)), "an id is used once: {again:?}");
+        }
         harness.crash();
         let after_restart = harness.publish(&bank, &session, &[&invoked(given)]);
         assert!(matches!(after_restart, HubReply::RuleViolations(_)), "{after_restart:?}");
     }
-    let lawful = harness.publish(&bank, &session, &[CALLING, &invoked(r#""call_1""#)]);
+    let valid = harness.publish(&bank, &session, &[CALLING, &invoked(r#""call_1""#)]);
     assert!(
-        matches!(&lawful, HubReply::EventsPublished { replaced_call_ids, .. } if replaced_call_ids.is_empty()),
-        "{lawful:?}"
+        matches!(&valid, HubReply::EventsPublished { replaced_call_ids, .. } if replaced_call_ids.is_empty()),
+        "{valid:?}"
     );
     for invalid in [r#""""#, "null", "[]"] {
         let refused = harness.publish(&bank, &session, &[&invoked(invalid)]);
@@ -97,11 +100,11 @@ fn a_consent_for_one_call_id_covers_only_that_call() {
 }
 
 #[test]
-fn a_session_without_a_language_has_the_hubs() {
+fn a_session_without_a_language_uses_the_hubs_default_language() {
     let mut harness = HubHarness::new();
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     let (_, listener_id) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
-    let calls = r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_1","summary_normal":"Looking.","localization_hints":{"script":"Latn"}}"#;
+    let invoked_with_script = r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_1","summary_normal":"Looking.","localization_hints":{"script":"Latn"}}"#;
     for (default, hints, expected) in [
         ("en", "", "en"),
         ("es", "", "es"),
@@ -112,7 +115,7 @@ fn a_session_without_a_language_has_the_hubs() {
         let session = start(&mut harness, &format!(r#"{{"summary_normal":"Moving money."{hints}}}"#));
         // The session keeps its language when the hub's changes.
         harness.core.set_default_language("pt-BR");
-        let reply = harness.publish(&bank, &session, &[CALLING, calls]);
+        let reply = harness.publish(&bank, &session, &[CALLING, invoked_with_script]);
         assert!(matches!(reply, HubReply::EventsPublished { .. }), "{reply:?}");
         let events = harness.take_events(listener_id);
         for event in events.iter().filter(|event| !event.contains("agent.state.changed")) {
@@ -128,7 +131,7 @@ fn a_session_without_a_language_has_the_hubs() {
 }
 
 #[test]
-fn mixed_direction_text_is_accepted_with_any_direction() {
+fn text_with_both_directions_gets_the_direction_auto() {
     let mut harness = HubHarness::new();
     let body = r#"{"summary_normal":"بريد من Ben.","localization_hints":{"primary_language":"ar","text_direction":"rtl"}}"#;
     let (_, listener_id) = harness.connect_listener(&listener("ada", &[]), REPLY_CAPABILITIES);
@@ -204,7 +207,7 @@ fn ending_a_session_closes_open_tools_and_outputs_and_says_so() {
 }
 
 #[test]
-fn a_call_that_differs_from_the_consent_says_how() {
+fn the_refusal_of_a_call_says_how_it_differs_from_the_consent() {
     let mut harness = HubHarness::new();
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     let (subscription, _) = harness.connect_listener(&ada, REPLY_CAPABILITIES);

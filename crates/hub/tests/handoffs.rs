@@ -10,7 +10,7 @@ use crate::support::{
     listener, reply_json, send_message, text_member, tool_invoked,
 };
 
-const TAKES: &str = r#"{"supports_confirmation_reply":true,"supports_clarification_reply":true,"supported_conformance_levels":[1,2,3],"sayso":{"handoffs":true}}"#;
+const HANDOFF_CAPABILITIES: &str = r#"{"supports_confirmation_reply":true,"supports_clarification_reply":true,"supported_conformance_levels":[1,2,3],"sayso":{"handoffs":true}}"#;
 const TO_PERSON: &str = r#"{"reason":"The refund needs a person.","target_kind":"human","summary_normal":"I need a person.","packaged_context":{"order":"A-17"}}"#;
 const TO_QUEUE: &str = r#"{"reason":"The refund needs a person.","target_kind":"escalation_queue","summary_normal":"I need a person."}"#;
 
@@ -53,13 +53,13 @@ fn result(hub: &mut HubHarness, agent: &Principal, session: &str, token: &str) -
     }
 }
 
-/// Returns the code of the last reply.
-fn last_attempt(hub: &HubHarness) -> String {
-    let is_attempt = |entry: &RecordedEntry| match entry {
+/// Returns the result code of the last attempted reply.
+fn last_reply_result(hub: &HubHarness) -> String {
+    let attempt_result = |entry: &RecordedEntry| match entry {
         RecordedEntry::ReplyAttempted { result } => Some(result.clone()),
         _ => None,
     };
-    hub.disk.take_written().iter().rev().find_map(is_attempt).unwrap()
+    hub.disk.take_written().iter().rev().find_map(attempt_result).unwrap()
 }
 
 fn outcome_events(events: &[String]) -> Vec<&String> {
@@ -70,12 +70,12 @@ fn outcome_events(events: &[String]) -> Vec<&String> {
 fn a_receiver_takes_over_and_everybody_learns_it() {
     let (bank, ada, ben) = (agent("bank"), receiver("ada", &[]), listener("ben", &[]));
     let mut hub = HubHarness::new();
-    let (subscription, ada_ear) = hub.connect_listener(&ada, TAKES);
-    let (_, ben_ear) = hub.connect_listener(&ben, TAKES);
+    let (subscription, ada_listener) = hub.connect_listener(&ada, HANDOFF_CAPABILITIES);
+    let (_, ben_listener) = hub.connect_listener(&ben, HANDOFF_CAPABILITIES);
     let session = hub.start(&bank);
     let token = hand_off(&mut hub, &bank, &session, TO_PERSON);
     assert_eq!(result(&mut hub, &bank, &session, &token), None);
-    let events = hub.take_events(ada_ear);
+    let events = hub.take_events(ada_listener);
     assert_eq!(event_types(&events), ["session.started", "state.changed", "handoff.requested"]);
     assert!(events[1].contains(r#""to_state":"handing_off""#), "{}", events[1]);
     assert!(
@@ -84,7 +84,7 @@ fn a_receiver_takes_over_and_everybody_learns_it() {
         events[2]
     );
     assert!(events[2].contains("A-17") && !events[2].contains("timeout_seconds"), "{}", events[2]);
-    let events = hub.take_events(ben_ear);
+    let events = hub.take_events(ben_listener);
     assert!(!events.concat().contains("A-17"), "the context is only for those who may take over: {events:?}");
     assert!(events[2].contains("The refund needs a person."), "everybody hears the reason");
     let waiting = hub
@@ -97,8 +97,8 @@ fn a_receiver_takes_over_and_everybody_learns_it() {
         principal: Some("ada".into()),
     };
     assert_eq!(hub.take_reply(waiting), Some(HubReply::HandoffResolved(expected)));
-    for ear in [ada_ear, ben_ear] {
-        let events = hub.take_events(ear);
+    for listener_id in [ada_listener, ben_listener] {
+        let events = hub.take_events(listener_id);
         assert_eq!(event_types(&events), ["state.changed"], "{events:?}");
         assert!(
             events[0].contains("Somebody has taken over from the agent. I am calling you."),
@@ -113,7 +113,7 @@ fn a_receiver_takes_over_and_everybody_learns_it() {
     assert_eq!(
         result(&mut hub, &bank, &session, &token),
         Some(HandoffResult::Acknowledged),
-        "also after the end"
+        "even after the end"
     );
 }
 
@@ -123,17 +123,17 @@ fn only_a_receiver_in_scope_can_answer_and_only_once() {
     let (ada, ben) = (receiver("ada", &[]), listener("ben", &[]));
     let (post_only, eve) = (receiver("post-only", &["agent:post"]), receiver("eve", &[]));
     let mut hub = HubHarness::new();
-    let (ada_sub, _) = hub.connect_listener(&ada, TAKES);
-    let (ben_sub, _) = hub.connect_listener(&ben, TAKES);
-    let (post_sub, _) = hub.connect_listener(&post_only, TAKES);
-    let (deaf_sub, _) = hub.connect_listener(&eve, REPLY_CAPABILITIES);
+    let (ada_sub, _) = hub.connect_listener(&ada, HANDOFF_CAPABILITIES);
+    let (ben_sub, _) = hub.connect_listener(&ben, HANDOFF_CAPABILITIES);
+    let (post_sub, _) = hub.connect_listener(&post_only, HANDOFF_CAPABILITIES);
+    let (eve_sub, _) = hub.connect_listener(&eve, REPLY_CAPABILITIES);
     let session = hub.start(&bank);
     let token = hand_off(&mut hub, &bank, &session, TO_PERSON);
     let question = text_member(&reply_json(hub.confirm(&bank, &session, TRANSFER)), "reply_token");
     for (who, subscription, token, code) in [
         (&ben, &ben_sub, &token, "not_entitled"),
         (&post_only, &post_sub, &token, "not_entitled"),
-        (&eve, &deaf_sub, &token, "not_entitled"),
+        (&eve, &eve_sub, &token, "not_entitled"),
         (&eve, &ada_sub, &token, "other_identity"),
         (&ben, &ada_sub, &token, "other_identity"),
         (&ada, &"sub_0".to_owned(), &token, "no_subscription"),
@@ -141,7 +141,7 @@ fn only_a_receiver_in_scope_can_answer_and_only_once() {
         (&ada, &ada_sub, &question, "unknown"),
     ] {
         answer(&mut hub, who, "acknowledge", subscription, token);
-        assert_eq!(last_attempt(&hub), code, "{}", who.name);
+        assert_eq!(last_reply_result(&hub), code, "{}", who.name);
     }
     let over_other = HubCommand::SendMessageOnSubscription {
         subscription: id(&ben_sub),
@@ -154,18 +154,18 @@ fn only_a_receiver_in_scope_can_answer_and_only_once() {
         )),
     };
     hub.ask_hub(&ada, over_other);
-    assert_eq!(last_attempt(&hub), "other_connection");
+    assert_eq!(last_reply_result(&hub), "other_connection");
     let too_long = format!(r#","note":"{}""#, "x".repeat(1025));
     for more in [r#","note":"""#, r#","seconds":5"#, r#","note":7"#, &too_long] {
         let text = answer_json(&hub, "acknowledge", &ada_sub, &token, more);
         hub.ask_hub(&ada, send_message(&text));
-        assert!(last_attempt(&hub).starts_with("malformed"), "{more}");
+        assert!(last_reply_result(&hub).starts_with("malformed"), "{more}");
     }
     assert_eq!(result(&mut hub, &bank, &session, &token), None, "nothing counted");
     answer(&mut hub, &ada, "reject", &ada_sub, &token);
-    assert_eq!(last_attempt(&hub), "applied");
+    assert_eq!(last_reply_result(&hub), "applied");
     answer(&mut hub, &ada, "acknowledge", &ada_sub, &token);
-    assert_eq!(last_attempt(&hub), "used");
+    assert_eq!(last_reply_result(&hub), "used");
     assert_eq!(
         result(&mut hub, &bank, &session, &token),
         Some(HandoffResult::Rejected),
@@ -174,10 +174,10 @@ fn only_a_receiver_in_scope_can_answer_and_only_once() {
 }
 
 #[test]
-fn a_restored_backup_withdraws_what_may_have_been_taken() {
+fn restoring_a_backup_withdraws_open_handoffs() {
     let (bank, ada) = (agent("bank"), receiver("ada", &[]));
     let mut hub = HubHarness::new();
-    let (_, _) = hub.connect_listener(&ada, TAKES);
+    let (_, _) = hub.connect_listener(&ada, HANDOFF_CAPABILITIES);
     let session = hub.start(&bank);
     let token = hand_off(&mut hub, &bank, &session, TO_PERSON);
     hub.disk.alter_restored(Some(|state| state.must_void_consents = true));
@@ -186,19 +186,19 @@ fn a_restored_backup_withdraws_what_may_have_been_taken() {
 }
 
 #[test]
-fn who_may_take_over_but_cannot_gets_the_context_and_does_not_count_as_present() {
+fn a_receiver_without_the_handoff_capability_gets_the_context_but_is_not_reachable() {
     let (bank, ada) = (agent("bank"), receiver("ada", &[]));
     let mut hub = HubHarness::new();
-    let (subscription, ear) = hub.connect_listener(&ada, REPLY_CAPABILITIES);
+    let (subscription, listener_id) = hub.connect_listener(&ada, REPLY_CAPABILITIES);
     let session = hub.start(&bank);
     let token = hand_off(&mut hub, &bank, &session, TO_PERSON);
     assert_eq!(result(&mut hub, &bank, &session, &token), Some(HandoffResult::Unreachable));
-    assert!(hub.take_events(ear).concat().contains("A-17"));
+    assert!(hub.take_events(listener_id).concat().contains("A-17"));
     hub.crash();
-    let ear = hub.attach(&ada, &subscription, None);
-    hub.take_events(ear);
+    let listener_id = hub.attach(&ada, &subscription, None);
+    hub.take_events(listener_id);
     hand_off(&mut hub, &bank, &session, TO_PERSON);
-    assert!(hub.take_events(ear).concat().contains("A-17"), "also after a restart");
+    assert!(hub.take_events(listener_id).concat().contains("A-17"), "even after a restart");
     let demoted = listener("ada", &[]);
     let attach = HubCommand::Attach {
         subscription: id(&subscription),
@@ -212,11 +212,11 @@ fn who_may_take_over_but_cannot_gets_the_context_and_does_not_count_as_present()
 fn of_two_answers_in_one_turn_the_first_counts() {
     let (bank, ada, ben) = (agent("bank"), receiver("ada", &[]), receiver("ben", &[]));
     let mut hub = HubHarness::new();
-    let (ada_sub, ear) = hub.connect_listener(&ada, TAKES);
-    let (ben_sub, _) = hub.connect_listener(&ben, TAKES);
+    let (ada_sub, listener_id) = hub.connect_listener(&ada, HANDOFF_CAPABILITIES);
+    let (ben_sub, _) = hub.connect_listener(&ben, HANDOFF_CAPABILITIES);
     let session = hub.start(&bank);
     let token = hand_off(&mut hub, &bank, &session, TO_PERSON);
-    hub.take_events(ear);
+    hub.take_events(listener_id);
     let [first, second] = [
         answer_json(&hub, "acknowledge", &ben_sub, &token, ""),
         answer_json(&hub, "acknowledge", &ada_sub, &token, ""),
@@ -224,21 +224,21 @@ fn of_two_answers_in_one_turn_the_first_counts() {
     hub.ask_both_in_one_turn(&ben, send_message(&first), &ada, send_message(&second));
     let HubReply::HandoffResolved(outcome) = hub.status(&bank, &session, &token) else { panic!() };
     assert_eq!(outcome.principal.as_deref(), Some("ben"));
-    assert_eq!(hub.take_events(ear).len(), 1, "the outcome is announced once");
+    assert_eq!(hub.take_events(listener_id).len(), 1, "the outcome is announced once");
 }
 
 #[test]
 fn taking_over_permits_no_call() {
     let (bank, ada) = (agent("bank"), receiver("ada", &[]));
     let mut hub = HubHarness::new();
-    let (subscription, _) = hub.connect_listener(&ada, TAKES);
+    let (subscription, _) = hub.connect_listener(&ada, HANDOFF_CAPABILITIES);
     let session = hub.start(&bank);
     let token = hand_off(&mut hub, &bank, &session, TO_PERSON);
     hub.reply(&ada, &subscription, &token, "accept");
     assert_eq!(
         result(&mut hub, &bank, &session, &token),
         None,
-        "a confirmation.reply is no answer to a hand-off"
+        "a confirmation.reply does not answer a hand-off"
     );
     answer(&mut hub, &ada, "acknowledge", &subscription, &token);
     for token in [token.as_str(), "rpl_0"] {
@@ -254,7 +254,7 @@ fn taking_over_permits_no_call() {
 fn nobody_answers_in_time() {
     let (bank, ada) = (agent("bank"), receiver("ada", &[]));
     let mut hub = HubHarness::new();
-    let (subscription, ear) = hub.connect_listener(&ada, TAKES);
+    let (subscription, listener_id) = hub.connect_listener(&ada, HANDOFF_CAPABILITIES);
     let session = hub.start(&bank);
     let token = hand_off(
         &mut hub,
@@ -262,52 +262,52 @@ fn nobody_answers_in_time() {
         &session,
         &TO_PERSON.replace(r#"{"reason"#, r#"{"timeout_seconds":60,"reason"#),
     );
-    hub.take_events(ear);
+    hub.take_events(listener_id);
     hub.advance_time(59_999);
     let future = answer_json(&hub, "acknowledge", &subscription, &token, "")
         .replace("timestamp\":\"20", "timestamp\":\"21");
     hub.ask_hub(&ada, send_message(&future));
-    assert_eq!(last_attempt(&hub), "late_stamp");
+    assert_eq!(last_reply_result(&hub), "late_stamp");
     assert_eq!(result(&mut hub, &bank, &session, &token), None);
     hub.advance_time(1);
     assert_eq!(result(&mut hub, &bank, &session, &token), Some(HandoffResult::Timeout));
-    let events = hub.take_events(ear);
+    let events = hub.take_events(listener_id);
     assert_eq!(outcome_events(&events).len(), 1, "{events:?}");
     assert!(events[0].contains(r#""to_state":"thinking""#), "the agent continues: {}", events[0]);
     answer(&mut hub, &ada, "acknowledge", &subscription, &token);
-    assert_eq!(last_attempt(&hub), "used");
+    assert_eq!(last_reply_result(&hub), "used");
     assert_eq!(result(&mut hub, &bank, &session, &token), Some(HandoffResult::Timeout));
 }
 
 #[test]
-fn without_a_receiver_only_a_queue_waits() {
+fn without_a_receiver_only_a_handoff_to_a_queue_waits() {
     let (bank, ada, ben) = (agent("bank"), receiver("ada", &[]), listener("ben", &[]));
     let mut hub = HubHarness::new();
-    let (_, ear) = hub.connect_listener(&ben, TAKES);
+    let (_, listener_id) = hub.connect_listener(&ben, HANDOFF_CAPABILITIES);
     let session = hub.start(&bank);
     let token = hand_off(&mut hub, &bank, &session, TO_PERSON);
     assert_eq!(result(&mut hub, &bank, &session, &token), Some(HandoffResult::Unreachable));
-    assert_eq!(outcome_events(&hub.take_events(ear)).len(), 1, "listeners hear it");
+    assert_eq!(outcome_events(&hub.take_events(listener_id)).len(), 1, "listeners hear it");
     let token = hand_off(&mut hub, &bank, &session, TO_QUEUE);
     hub.advance_time(60_000);
     assert_eq!(result(&mut hub, &bank, &session, &token), None);
-    let (subscription, late_ear) = hub.connect_listener(&ada, TAKES);
-    let queue = hub.take_events(late_ear);
+    let (subscription, ada_listener) = hub.connect_listener(&ada, HANDOFF_CAPABILITIES);
+    let queue = hub.take_events(ada_listener);
     assert!(
         queue.iter().any(|event| event.contains(&token)),
-        "somebody who joins late gets the queue: {queue:?}"
+        "a receiver that joins late gets the open hand-offs of the queue: {queue:?}"
     );
-    let (_, late_listener) = hub.connect_listener(&ben, TAKES);
-    assert!(!hub.take_events(late_listener).concat().contains(&token));
+    let (_, late_ben_listener) = hub.connect_listener(&ben, HANDOFF_CAPABILITIES);
+    assert!(!hub.take_events(late_ben_listener).concat().contains(&token));
     answer(&mut hub, &ada, "acknowledge", &subscription, &token);
     assert_eq!(result(&mut hub, &bank, &session, &token), Some(HandoffResult::Acknowledged));
 }
 
 #[test]
-fn a_crash_keeps_the_queue_and_undecided_means_not_taken() {
+fn open_handoffs_survive_a_crash_and_time_out_as_not_taken() {
     let (bank, ada) = (agent("bank"), receiver("ada", &[]));
     let mut hub = HubHarness::new();
-    let (subscription, _) = hub.connect_listener(&ada, TAKES);
+    let (subscription, _) = hub.connect_listener(&ada, HANDOFF_CAPABILITIES);
     let sessions = [(); 3].map(|()| hub.start(&bank));
     let tokens = [0, 1, 2].map(|index: usize| hand_off(&mut hub, &bank, &sessions[index], TO_PERSON));
     answer(&mut hub, &ada, "acknowledge", &subscription, &tokens[0]);
@@ -318,7 +318,7 @@ fn a_crash_keeps_the_queue_and_undecided_means_not_taken() {
     }
     hub.attach(&ada, &subscription, None);
     answer(&mut hub, &ada, "acknowledge", &subscription, &tokens[0]);
-    assert_eq!(last_attempt(&hub), "used");
+    assert_eq!(last_reply_result(&hub), "used");
     answer(&mut hub, &ada, "acknowledge", &subscription, &tokens[1]);
     assert_eq!(result(&mut hub, &bank, &sessions[1], &tokens[1]), Some(HandoffResult::Acknowledged));
     hub.now += 10 * 60 * 1000;
@@ -331,7 +331,7 @@ fn a_crash_keeps_the_queue_and_undecided_means_not_taken() {
 fn an_answer_that_cannot_be_stored_does_not_count() {
     let (bank, ada) = (agent("bank"), receiver("ada", &[]));
     let mut hub = HubHarness::new();
-    let (subscription, _) = hub.connect_listener(&ada, TAKES);
+    let (subscription, _) = hub.connect_listener(&ada, HANDOFF_CAPABILITIES);
     let session = hub.start(&bank);
     let token = hand_off(&mut hub, &bank, &session, TO_PERSON);
     hub.disk.fail_writes(true);
@@ -348,7 +348,7 @@ fn an_answer_that_cannot_be_stored_does_not_count() {
 fn an_agent_withdraws_a_handoff_and_the_end_of_a_session_does_too() {
     let (bank, ada, post) = (agent("bank"), receiver("ada", &[]), agent("post"));
     let mut hub = HubHarness::new();
-    let (subscription, ear) = hub.connect_listener(&ada, TAKES);
+    let (subscription, listener_id) = hub.connect_listener(&ada, HANDOFF_CAPABILITIES);
     let session = hub.start(&bank);
     let token = hand_off(&mut hub, &bank, &session, TO_PERSON);
     let withdraw = || HubCommand::Withdraw { session: id(&session), token: id(&token) };
@@ -359,7 +359,7 @@ fn an_agent_withdraws_a_handoff_and_the_end_of_a_session_does_too() {
     assert_eq!(outcome.result, HandoffResult::Withdrawn);
     answer(&mut hub, &ada, "acknowledge", &subscription, &token);
     assert_eq!(result(&mut hub, &bank, &session, &token), Some(HandoffResult::Withdrawn));
-    assert_eq!(outcome_events(&hub.take_events(ear)).len(), 1);
+    assert_eq!(outcome_events(&hub.take_events(listener_id)).len(), 1);
     let second = hand_off(&mut hub, &bank, &session, TO_PERSON);
     let cancelled =
         r#"{"type":"aaep:agent.session.cancelled","cancelled_by":"producer","summary_normal":"Over."}"#;
@@ -379,7 +379,7 @@ fn an_agent_withdraws_a_handoff_and_the_end_of_a_session_does_too() {
 fn connections_of_the_agent_are_notified_even_if_they_reconnect() {
     let (bank, ada) = (agent("bank"), receiver("ada", &[]));
     let mut hub = HubHarness::new();
-    let (subscription, _) = hub.connect_listener(&ada, TAKES);
+    let (subscription, _) = hub.connect_listener(&ada, HANDOFF_CAPABILITIES);
     let session = hub.start(&bank);
     let [first, second] = [AgentConnectionId(1), AgentConnectionId(2)];
     let command = || hand_off_command(&session, TO_PERSON, Some("key"));
@@ -460,10 +460,10 @@ fn requests_for_handoffs_are_checked_and_limited() {
 fn a_handoff_published_as_an_event_only_informs() {
     let (bank, ada) = (agent("bank"), receiver("ada", &[]));
     let mut hub = HubHarness::new();
-    let (_, ear) = hub.connect_listener(&ada, TAKES);
+    let (_, listener_id) = hub.connect_listener(&ada, HANDOFF_CAPABILITIES);
     let session = hub.start(&bank);
     let event = TO_PERSON.replace(r#"{"reason"#, r#"{"type":"aaep:agent.handoff.requested","reason"#);
     assert!(matches!(hub.publish(&bank, &session, &[&event]), HubReply::EventsPublished { .. }));
-    let events: Vec<String> = hub.take_events(ear);
+    let events: Vec<String> = hub.take_events(listener_id);
     assert!(!events.concat().contains("reply_token"), "{events:?}");
 }

@@ -61,17 +61,17 @@ impl ForgeryFixture {
         }
     }
 
-    /// Sends a message in its own turn; returns the reply and the journal calls of that turn.
+    /// Sends a message in its own turn; returns the hub's response and the journal calls of that turn.
     fn send(&mut self, principal: &Principal, text: &str) -> (HubReply, Vec<&'static str>) {
         self.harness.disk.take_calls();
         let request =
             Request { id: RequestId(9_999), principal: principal.clone(), command: send_message(text) };
         let outputs = self.harness.core.run_turn(vec![request], self.harness.now);
-        let reply = outputs.into_iter().find_map(|output| match output {
-            hub::command::TurnOutput::Reply(_, reply) => Some(reply),
+        let response = outputs.into_iter().find_map(|output| match output {
+            hub::command::TurnOutput::Reply(_, response) => Some(response),
             _ => None,
         });
-        (reply.expect("a reply"), self.harness.disk.take_calls())
+        (response.expect("a response"), self.harness.disk.take_calls())
     }
 
     fn decision(&self, question: &AskedQuestion) -> Option<String> {
@@ -211,7 +211,7 @@ fn a_forged_reply_makes_the_same_journal_calls_as_a_valid_one() {
 }
 
 #[test]
-fn a_consent_of_one_session_is_void_in_another() {
+fn consent_given_in_one_session_is_void_in_another() {
     let mut fixture = ForgeryFixture::new();
     let (ada, ada_subscription) = fixture.ada.clone();
     let text = reply_text(&fixture.other.token, &ada_subscription, fixture.harness.now);

@@ -143,10 +143,10 @@ fn a_consent_for_a_low_risk_call_counts_as_used_when_the_call_starts() {
 }
 
 #[test]
-fn an_absent_agent_is_announced_in_each_language() {
+fn an_agent_that_is_away_is_announced_in_each_language() {
     let (mut harness, listeners, session) = fixture();
     let opened = reply_json(harness.confirm(&agent("bank"), &session, TRANSFER));
-    // Long enough for the agent to count as away, but not as gone.
+    // The agent counts as away 10 seconds after its last request, but its lease does not expire yet.
     harness.advance_time(40_000);
     for (listener_id, _) in &listeners {
         harness.take_events(*listener_id);

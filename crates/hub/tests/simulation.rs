@@ -73,7 +73,12 @@ fn finish(world: &mut SimulatedWorld) {
             if *position > start && is_never_merged(body) && world.must_receive(subscriber, body) {
                 let (name, state) = (
                     &subscriber.principal.name,
-                    (start, subscriber.reads_immediately, subscriber.capabilities, &subscriber.joins),
+                    (
+                        start,
+                        subscriber.reads_immediately,
+                        subscriber.capabilities_index,
+                        &subscriber.attaches,
+                    ),
                 );
                 assert!(subscriber.ids.contains(id), "{name} {state:?} did not receive {position} {body}");
             }
@@ -116,7 +121,7 @@ fn is_never_merged(body: &str) -> bool {
 impl SimulatedWorld {
     fn must_receive(&self, subscriber: &listener::SimulatedListener, body: &str) -> bool {
         let session_id = crate::support::text_member(body, "session_id");
-        let may_answer = subscriber.principal.role.can_answer() && subscriber.capabilities < 2;
+        let may_answer = subscriber.principal.role.can_answer() && subscriber.capabilities_index < 2;
         let is_question = body.contains("agent.awaiting.");
         let is_covered = self.agents.iter().any(|agent| {
             agent.sessions.iter().any(|session| {

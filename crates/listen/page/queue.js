@@ -1,5 +1,5 @@
 // The queue of announcements. It releases one at a time, at the person's pace. Critical announcements go first and are never dropped.
-// Steps that newer text of their session has overtaken are skipped, so that an answer is heard as soon as it is known.
+// Waiting steps are skipped when newer text of their session arrives, so that the agent's text is heard as soon as it arrives.
 // It reads no clock; the caller passes the time, in milliseconds.
 
 import { phrases } from "./phrases.js";
@@ -14,8 +14,8 @@ export const CRITICAL_PATIENCE_MS = 20000;
 /** Maximum length of an announcement in characters. A longer one is split into segments, so that an interruption loses little. */
 export const MAX_SEGMENT_CHARS = 400;
 
-/** How long a screen reader needs to start reading the new position after the person has moved, in milliseconds. */
-const AFTER_MOVE_MS = 800;
+/** How long a screen reader needs to start reading the new position after the focus has moved, in milliseconds. */
+const AFTER_FOCUS_MOVE_MS = 800;
 
 /** The pause between two announcements, in milliseconds. */
 const PAUSE_MS = 400;
@@ -32,23 +32,23 @@ export class AnnouncementQueue {
 
   /**
    * Adds an announcement: `parts`, and optionally `critical`, `first` (before all other critical ones), `session`, `isStep` (skipped when
-   * an answer, a critical announcement or the end of its session arrives), `isAnswer` and `isEnd` (skip the waiting steps of their
+   * agent text, a critical announcement or the end of its session arrives), `isAgentText` and `isEnd` (skip the waiting steps of their
    * session), `key` (replaces waiting announcements with the same key), `notBefore`, `notAfter` and `questionToken` (a question to show;
    * its text is in `parts`). Other members are kept.
    */
   add(announcement) {
-    const { key, session, isAnswer, isEnd, critical } = announcement;
-    if (key !== undefined) this.drop((one) => one.key === key);
-    if (isAnswer || isEnd || critical) this.drop((one) => one.isStep && session !== undefined && one.session === session);
+    const { key, session, isAgentText, isEnd, critical } = announcement;
+    if (key !== undefined) this.drop((waiting) => waiting.key === key);
+    if (isAgentText || isEnd || critical) this.drop((waiting) => waiting.isStep && session !== undefined && waiting.session === session);
     const segments = splitLongAnnouncement(announcement);
     if (critical) {
-      const lastCritical = announcement.first ? -1 : this.#waiting.findLastIndex((one) => one.critical);
+      const lastCritical = announcement.first ? -1 : this.#waiting.findLastIndex((waiting) => waiting.critical);
       this.#waiting.splice(lastCritical + 1, 0, ...segments);
     } else {
       this.#waiting.push(...segments);
     }
     while (this.#waiting.length > MAX_WAITING) {
-      const oldest = this.#waiting.findIndex((one) => !one.critical);
+      const oldest = this.#waiting.findIndex((waiting) => !waiting.critical);
       if (oldest < 0) break;
       this.#waiting.splice(oldest, 1);
       this.#droppedCount += 1;
@@ -58,18 +58,18 @@ export class AnnouncementQueue {
   /** Removes the waiting announcements that match and returns their number. */
   drop(matches) {
     const countBefore = this.#waiting.length;
-    this.#waiting = this.#waiting.filter((one) => !matches(one));
+    this.#waiting = this.#waiting.filter((waiting) => !matches(waiting));
     return countBefore - this.#waiting.length;
   }
 
-  /** Returns the next announcement if it is due. Answers go first, also before the ends and steps of other sessions, and steps go last. */
+  /** Returns the next announcement if it is due. The order is: critical announcements, agent text, everything else, steps. */
   next(now) {
-    this.drop((one) => one.notAfter < now);
+    this.drop((waiting) => waiting.notAfter < now);
     const announcement = this.#findNext(now);
     if (announcement === undefined && this.#droppedCount > 0 && now >= this.#current.endsAt) return this.begin(this.#dropNotice(), now);
     if (announcement === undefined || now < this.#dueAt(announcement, now)) return undefined;
     if (this.#droppedCount > 0 && !announcement.critical) return this.begin(this.#dropNotice(), now);
-    this.drop((one) => one === announcement);
+    this.drop((waiting) => waiting === announcement);
     this.#keepInterrupted(now);
     return this.begin(announcement, now);
   }
@@ -81,14 +81,14 @@ export class AnnouncementQueue {
 
   /** Returns when the next announcement may be due, or `undefined` if nothing waits. */
   wakeAt(now) {
-    const dueTimes = this.#waiting.map((one) => Math.max(this.#dueAt(one, now), one.notBefore ?? 0));
+    const dueTimes = this.#waiting.map((waiting) => Math.max(this.#dueAt(waiting, now), waiting.notBefore ?? 0));
     if (this.#droppedCount > 0) dueTimes.push(this.#current.endsAt);
     return dueTimes.length > 0 ? Math.min(...dueTimes) : undefined;
   }
 
-  /** Ends the current announcement, because the person has moved on. The screen reader gets time to read the new position. */
+  /** Ends the current announcement, because the focus moves. The screen reader gets time to read the new position; questions wait for it (`isProtected`). */
   interrupt(now) {
-    this.#current = { endsAt: now + AFTER_MOVE_MS, critical: true, isProtected: true };
+    this.#current = { endsAt: now + AFTER_FOCUS_MOVE_MS, critical: true, isProtected: true };
   }
 
   get length() {
@@ -96,8 +96,8 @@ export class AnnouncementQueue {
   }
 
   #findNext(now) {
-    const due = this.#waiting.filter((one) => (one.notBefore ?? 0) <= now);
-    return due.find((one) => one.critical) ?? due.find((one) => one.isAnswer) ?? due.find((one) => !one.isStep) ?? due[0];
+    const due = this.#waiting.filter((waiting) => (waiting.notBefore ?? 0) <= now);
+    return due.find((waiting) => waiting.critical) ?? due.find((waiting) => waiting.isAgentText) ?? due.find((waiting) => !waiting.isStep) ?? due[0];
   }
 
   #dueAt(announcement, now) {
@@ -108,11 +108,11 @@ export class AnnouncementQueue {
     return waits && endsAt - now <= CRITICAL_PATIENCE_MS ? endsAt : now;
   }
 
-  /** Puts the current announcement back into the queue if it is interrupted and its text is not a step, so that nothing is lost. */
+  /** If the current announcement is interrupted, puts it back into the queue, provided that it is agent text or critical. A question is not put back, because its dialog shows it. */
   #keepInterrupted(now) {
     const { announcement, endsAt } = this.#current;
-    if (announcement === undefined || now >= endsAt || !(announcement.isAnswer || announcement.critical) || announcement.questionToken !== undefined) return;
-    const at = announcement.critical ? this.#waiting.findLastIndex((one) => one.critical) + 1 : this.#waiting.findLastIndex((one) => one.critical || one.isRepeated) + 1;
+    if (announcement === undefined || now >= endsAt || !(announcement.isAgentText || announcement.critical) || announcement.questionToken !== undefined) return;
+    const at = announcement.critical ? this.#waiting.findLastIndex((waiting) => waiting.critical) + 1 : this.#waiting.findLastIndex((waiting) => waiting.critical || waiting.isRepeated) + 1;
     this.#waiting.splice(at, 0, { ...announcement, isRepeated: true });
   }
 

@@ -109,7 +109,7 @@ static LINE_LABELS: LazyLock<Vec<String>> = LazyLock::new(|| {
 
 /// Converts the text to lowercase and removes its combining marks.
 fn fold_case_and_marks(text: &str) -> String {
-    text.nfd().filter(|letter| !is_combining_mark(*letter)).collect::<String>().to_lowercase()
+    text.nfd().filter(|character| !is_combining_mark(*character)).collect::<String>().to_lowercase()
 }
 
 #[cfg(test)]

@@ -31,7 +31,9 @@ impl Node {
         let policy = &self.config.policy.consent;
         match body {
             Body::Commit(_) => policy.commit,
-            Body::Accept(_) => policy.accept && state.state() == State::Agreeing,
+            Body::Accept(_) => {
+                policy.accept && (state.state() == State::Agreeing || asp::consent::tool(body).is_some())
+            }
             _ => false,
         }
     }
@@ -100,7 +102,7 @@ impl Node {
             self.flush_narration(person, handle, &mut hub).await?;
             for _ in 0..2 {
                 let id = self.open_hub_session(person, handle, &mut hub).await?;
-                let key = hub_key(handle, &hub, &digest.to_string());
+                let key = Self::hub_key(handle, &hub, &digest.to_string());
                 match person.ask(&id, question, &key).await {
                     Err(error) if error.is_not_found() => {
                         self.leave_hub_session(person, &mut hub, &id).await?;
@@ -164,14 +166,14 @@ impl Node {
                 let reason = "the node has no hub any more".to_owned();
                 return node.refuse_consent(&handle, &request, reason).await;
             };
-            let mut stopping = node.stop_signal();
+            let mut stopping = std::pin::pin!(node.stopped());
             let deadline =
                 request.deadline.unwrap_or_else(|| deadline_after(node.config.policy.consent.timeout));
             let answer = tokio::select! {
                 answer = person.wait(&request.hub_session, &request.reply_token, deadline) => Ok(answer),
                 reason = node.wait_until_obsolete(&handle, &request) => Err(reason),
                 // The answer is fetched after the next start.
-                _ = stopping.wait_for(|is_stopping| *is_stopping) => return,
+                () = &mut stopping => return,
             };
             let answer = match answer {
                 Ok(answer) => answer,
@@ -291,6 +293,7 @@ impl Node {
             SessionRecord::Step(StoredStep::from(&sent)),
         ];
         self.commit(&mut state, Batch::of_session(handle.info.id, records)).await?;
+        self.peers().escrow.promise(&handle.info, state.participant.session());
         state.consent = None;
         state.last_consent = Some((request.clone(), outcome));
         self.narrate_call_end(handle, request, true);
@@ -335,7 +338,7 @@ impl Node {
             state.last_consent = Some((request.clone(), outcome));
             self.send_message(handle, &mut state, resolution.into(), None).await.map(drop)
         };
-        self.log_failure(handle.info.id, result.await);
+        Self::log_failure(handle.info.id, result.await);
     }
 
     /// Records a no. The message is not sent.
@@ -363,7 +366,7 @@ impl Node {
             state.last_consent = Some((request.clone(), outcome));
             self.finish_change(handle, &mut state).await
         };
-        self.log_failure(handle.info.id, result.await);
+        Self::log_failure(handle.info.id, result.await);
     }
 
     /// Checks whether the session machine would accept a message of ours now.
@@ -375,6 +378,7 @@ impl Node {
     ) -> Result<(), NodeError> {
         let mut session = state.participant.session().ok_or(NodeError::UnknownSession)?.clone();
         let message = IncomingMessage {
+            message_id: asp::MessageId::generate(unix_now(), &mut SystemRandom),
             sender: handle.info.role,
             body,
             sent_at: unix_now(),
@@ -393,19 +397,18 @@ impl Node {
     ) -> Result<PersonQuestion, String> {
         let commitment = state.participant.session().and_then(asp::session::AspSession::commitment);
         let commitment: Option<&Commit> = commitment.map(asp::Commitment::commit);
-        let (kind, call) = match body {
-            Body::Escalate(escalate) => (QuestionKind::Escalation(escalate.clone()), None),
-            _ => {
-                let arguments = asp::consent::arguments(handle.info.id, body, commitment);
-                let arguments = arguments.map_err(|error| error.to_string())?;
-                let tool = asp::consent::tool(body).ok_or("this message needs no consent")?;
-                let kind = match (body, commitment) {
-                    (Body::Commit(commit), _) => QuestionKind::Commit(commit.clone()),
-                    (_, Some(commit)) => QuestionKind::Accept(commit.clone()),
-                    _ => return Err("no commitment is pending".to_owned()),
-                };
-                (kind, Some(BoundCall { tool, arguments }))
-            }
+        let (kind, call) = if let Body::Escalate(escalate) = body {
+            (QuestionKind::Escalation(escalate.clone()), None)
+        } else {
+            let arguments = asp::consent::arguments(handle.info.id, body, commitment);
+            let arguments = arguments.map_err(|error| error.to_string())?;
+            let tool = asp::consent::tool(body).ok_or("this message needs no consent")?;
+            let kind = match (body, commitment) {
+                (Body::Commit(commit), _) => QuestionKind::Commit(commit.clone()),
+                (_, Some(commit)) => QuestionKind::Accept(commit.clone()),
+                _ => return Err("no commitment is pending".to_owned()),
+            };
+            (kind, Some(BoundCall { tool, arguments }))
         };
         let peer = &handle.info.peer;
         let (score, level) = self.peers().trust_of(peer.agent_id(), unix_now());
@@ -433,7 +436,6 @@ impl Node {
         state: &SessionState,
         body: &Body,
     ) -> ReceiverChecks {
-        let is_funded = self.peers().is_funded(&handle.info, state, body);
-        ReceiverChecks { is_funded, ..ReceiverChecks::PASSED }
+        ReceiverChecks { is_funded: self.is_funded(handle, state, body), ..ReceiverChecks::PASSED }
     }
 }

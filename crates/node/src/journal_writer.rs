@@ -8,6 +8,7 @@ use journal::{Journal, JournalEntry, JournalError, Position};
 use seal::{SystemRandom, UnixMillis};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::crash_point;
 use crate::records::{NODE_SESSION, NodeRecord, SessionInfo, SessionRecord};
 
 /// Maximum number of batches in one commit.
@@ -248,7 +249,9 @@ impl WriterThread {
                 entries.push(JournalEntry::SessionEnded { id, at: batch.at });
             }
         }
+        crash_point::pass("store.before");
         self.journal.commit(&entries)?;
+        crash_point::pass("store.after");
         self.position = position;
         Ok(())
     }

@@ -8,17 +8,21 @@
 //! - [`Person`]: the hub through which a person is asked and hears what happens.
 //! - `session`, `send`, `receive`, `outbox`: one session, our messages, the peer's messages, and the delivery of ours.
 //! - `consent`: messages that wait for a person.
-//! - `effects`, `peers`: what sessions mean for trust and money.
+//! - `effects`, `peers`, `escrow_book`, `disputes`: what sessions mean for trust and money.
 //! - `records`, `journal_writer`: the durable facts.
-//! - `dpop`, `peer_client`: requests between nodes.
+//! - `crash_point`: points at which tests abort the process.
+//! - `dpop`, `peer_client`, `peer_socket`: requests and WebSockets between nodes; `stream`: what peers read as it comes.
 //!
 //! Every change is stored before anybody learns about it: a received message before it is acknowledged, a message of ours before
 //! it leaves. After a restart, the node continues from the stored facts.
 
 mod consent;
+mod crash_point;
+mod disputes;
 mod dpop;
 mod effects;
 mod error;
+mod escrow_book;
 mod identity;
 mod journal_writer;
 mod limits;
@@ -26,6 +30,7 @@ mod narration;
 mod node;
 mod outbox;
 mod peer_client;
+mod peer_socket;
 mod peers;
 mod person;
 mod policy;
@@ -34,6 +39,7 @@ mod records;
 mod routes;
 mod send;
 mod session;
+mod stream;
 mod timers;
 mod view;
 
@@ -41,7 +47,7 @@ pub use error::NodeError;
 pub use identity::{Identity, IdentityError, read_card};
 pub use limits::NodeLimits;
 pub use node::{Node, NodeConfig};
-pub use peer_client::{fetch_card, fetch_card_text};
+pub use peer_client::{PeerTransport, fetch_card, fetch_card_text};
 pub use person::{Person, PersonConfig};
 pub use policy::{ConsentPolicy, Policy, PolicyError};
 pub use routes::NodeService;

@@ -255,10 +255,10 @@ impl Node {
     fn send_narration(self: &Arc<Self>, handle: &Arc<SessionHandle>) {
         let (node, handle) = (self.clone(), handle.clone());
         tokio::spawn(async move {
-            let mut stopping = node.stop_signal();
+            let mut stopping = std::pin::pin!(node.stopped());
             tokio::select! {
                 () = node.narrate_all(&handle) => {}
-                _ = stopping.wait_for(|is_stopping| *is_stopping) => {}
+                () = &mut stopping => {}
             }
         });
     }
@@ -303,8 +303,8 @@ impl Node {
         while let Some(event) = handle.hub_session.next() {
             let body = event.to_json();
             match self.report_event(person, handle, hub, &body, &event.key).await {
-                Err(error) if error.is_temporary() => return Err(error),
                 Ok(()) | Err(HubError::Stopped | HubError::Ended) => {}
+                Err(error) if error.is_temporary() => return Err(error),
                 // The hub will never take it.
                 Err(error) => {
                     tracing::warn!(target: "sayso::log", kind = "asp.narration_refused", session = %handle.info.id, %error);
@@ -332,7 +332,7 @@ impl Node {
     ) -> Result<(), HubError> {
         for _ in 0..2 {
             let id = self.open_hub_session(person, handle, hub).await?;
-            match person.report(&id, event, &hub_key(handle, hub, key)).await {
+            match person.report(&id, event, &Self::hub_key(handle, hub, key)).await {
                 Err(error) if error.is_not_found() => self.leave_hub_session(person, hub, &id).await?,
                 result => return result,
             }
@@ -370,7 +370,7 @@ impl Node {
             return Ok(id.clone());
         }
         let body = self.start_of_hub_session(&handle.info, hub.started_count == 0);
-        let id = person.start_session(&body, &hub_key(handle, hub, "start")).await?;
+        let id = person.start_session(&body, &Self::hub_key(handle, hub, "start")).await?;
         hub.id = Some(id.clone());
         hub.started_count += 1;
         // If this record is lost, the same request finds the same session again.
@@ -404,6 +404,13 @@ impl Node {
             writer.key("localization_hints").object(|writer| writer.key("primary_language").text("en"));
             writer.key("correlation_id").text(&info.id.to_string());
         })
+    }
+
+    /// Returns the idempotency key of a request about a session.
+    pub(crate) fn hub_key(handle: &SessionHandle, hub: &HubSessionState, key: &str) -> String {
+        // Two nodes with the same token at the same hub can take part in the same ASP session.
+        let role = crate::records::role_name(handle.info.role);
+        format!("asp-{}-{role}-{}-{key}", handle.info.id, hub.started_count)
     }
 
     /// Returns whether the operator pinned this card.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use asp::state_machine::State;
 use asp::{AgentCard, AgentUri, SessionId, StoredStep};
 use client::TrustRoots;
 use journal::Journal;
@@ -14,7 +15,7 @@ use crate::dpop::ProofVerifier;
 use crate::identity::Identity;
 use crate::journal_writer::{Batch, JournalWriter};
 use crate::limits::NodeLimits;
-use crate::peer_client::PeerClient;
+use crate::peer_client::{PeerClient, PeerTransport};
 use crate::peers::Peers;
 use crate::person::Person;
 use crate::policy::Policy;
@@ -39,6 +40,8 @@ pub struct NodeConfig {
     pub limits: NodeLimits,
     /// The trusted TLS certificates of other nodes.
     pub trust_roots: TrustRoots,
+    /// How messages are delivered to other nodes.
+    pub peer_transport: PeerTransport,
     /// Whether clients use TLS, to this node or to a proxy in front of it.
     pub clients_use_tls: bool,
 }
@@ -47,6 +50,8 @@ pub struct NodeConfig {
 #[derive(Debug)]
 pub struct Node {
     pub(crate) config: NodeConfig,
+    /// The agent's current card.
+    pub(crate) card: Arc<AgentCard>,
     pub(crate) client: PeerClient,
     pub(crate) verifier: ProofVerifier,
     pub(crate) journal: JournalWriter,
@@ -69,9 +74,17 @@ impl Node {
         let now = unix_now();
         let (journal, stored) = JournalWriter::start(journal)?;
         let mut peers = Peers::new(&config).map_err(|error| NodeError::Malformed(error.to_string()))?;
-        stored.node_records.iter().for_each(|record| peers.apply(record, &config.limits));
+        for record in &stored.node_records {
+            peers.apply(record, &config.limits);
+        }
         let node = Self {
-            client: PeerClient::new(&config.identity, config.trust_roots.clone(), config.limits.peer_timeout),
+            card: Arc::new(config.identity.card.clone()),
+            client: PeerClient::new(
+                &config.identity,
+                config.trust_roots.clone(),
+                config.limits.peer_timeout,
+                config.peer_transport,
+            ),
             verifier: ProofVerifier::new(config.limits.remembered_proofs, now),
             journal,
             person,
@@ -92,14 +105,15 @@ impl Node {
     /// Does the node's own work until the node stops: delivers messages, handles expired timers, and waits for the answers of
     /// people. Work that was interrupted by a restart continues.
     pub async fn run(self: &Arc<Self>) {
-        let pinned = self.peers().pinning_events(unix_now());
-        if let Err(error) = self.append_node_records(pinned).await {
+        let mut records = self.peers().pinning_events(unix_now());
+        records.extend(self.peers().escrow.new_deposits(&self.config.policy, unix_now()));
+        if let Err(error) = self.append_node_records(records).await {
             tracing::error!(target: "sayso::log", kind = "asp.failed", %error);
         }
         for handle in self.handles() {
             self.resume(&handle).await;
         }
-        let mut stopping = self.stopping.subscribe();
+        let mut stopping = std::pin::pin!(self.stopped());
         loop {
             tokio::select! {
                 expired = self.timers.next_expired() => {
@@ -109,7 +123,7 @@ impl Node {
                         }
                     }
                 }
-                _ = stopping.wait_for(|is_stopping| *is_stopping) => return,
+                () = &mut stopping => return,
             }
         }
     }
@@ -119,8 +133,12 @@ impl Node {
         self.stopping.send_replace(true);
     }
 
-    pub(crate) fn stop_signal(&self) -> watch::Receiver<bool> {
-        self.stopping.subscribe()
+    /// Completes when the node stops.
+    pub(crate) fn stopped(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut stopping = self.stopping.subscribe();
+        async move {
+            let _ = stopping.wait_for(|is_stopping| *is_stopping).await.map(drop);
+        }
     }
 
     /// Continues a restored session.
@@ -128,6 +146,9 @@ impl Node {
         let result = async {
             let mut state = self.lock(handle).await?;
             self.expire(handle, &mut state).await?;
+            if state.state() == State::Executing {
+                self.peers().escrow.promise(&handle.info, state.participant.session());
+            }
             self.advance(handle, &mut state).await?;
             self.resume_narration(handle, &state).await;
             match state.consent.clone() {
@@ -136,7 +157,7 @@ impl Node {
             }
             self.finish_change(handle, &mut state).await
         };
-        self.log_failure(handle.info.id, result.await);
+        Self::log_failure(handle.info.id, result.await);
     }
 
     async fn handle_expired(self: &Arc<Self>, handle: &Arc<SessionHandle>) {
@@ -151,7 +172,7 @@ impl Node {
         }
     }
 
-    pub(crate) fn log_failure(&self, session: SessionId, result: Result<(), NodeError>) {
+    pub(crate) fn log_failure(session: SessionId, result: Result<(), NodeError>) {
         if let Err(error) = result {
             tracing::error!(target: "sayso::log", kind = "asp.failed", session = %session, %error);
         }
@@ -197,7 +218,9 @@ impl Node {
             return;
         }
         let mut peers = self.peers();
-        records.iter().for_each(|record| peers.apply(record, &self.config.limits));
+        for record in records {
+            peers.apply(record, &self.config.limits);
+        }
     }
 
     /// Handles timers that have expired.
@@ -211,7 +234,7 @@ impl Node {
             return Ok(());
         }
         let transitions = state.participant.handle_timeout(now);
-        let node_records = self.effects_of(&handle.info, state, &transitions, now);
+        let node_records = self.effects_of(&handle.info, &transitions, now);
         let mut batch = Batch::of_session(
             handle.info.id,
             vec![SessionRecord::Step(StoredStep::TimersExpired { at: now })],
@@ -242,6 +265,8 @@ impl Node {
             state.is_ended = true;
             self.timers.set(handle.info.id, None);
             self.sessions().remove(&handle.info.id);
+            self.client.end_session(handle.info.id);
+            self.peers().escrow.forget_promise(handle.info.id);
             self.finish_narration(handle, state);
         }
         Ok(())
@@ -301,17 +326,17 @@ impl Node {
 
     /// Returns the agent's own card.
     pub fn card(&self) -> &AgentCard {
-        &self.config.identity.card
+        &self.card
     }
 
     /// Returns the data of a new session.
     pub(crate) fn new_session_info(
         &self,
         id: SessionId,
-        peer: AgentCard,
+        peer: Arc<AgentCard>,
         role: asp::state_machine::Role,
         subject: String,
     ) -> SessionInfo {
-        SessionInfo { id, own: self.config.identity.card.clone(), peer, role, subject }
+        SessionInfo { id, own: self.card.clone(), peer, role, subject }
     }
 }

@@ -15,6 +15,7 @@ use wire::unix_now;
 
 use crate::dpop;
 use crate::identity::Identity;
+use crate::peer_socket::PeerSockets;
 
 /// The media type of a message.
 pub(crate) const ASP_JSON: &str = "application/asp+json";
@@ -58,6 +59,16 @@ pub(crate) enum PeerError {
     NoProof,
 }
 
+/// How messages are delivered to peers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PeerTransport {
+    /// A request for each message.
+    #[default]
+    Http,
+    /// A WebSocket for each session. The invitation is still a request.
+    WebSocket,
+}
+
 /// A client for all peers.
 #[derive(Debug)]
 pub(crate) struct PeerClient {
@@ -66,8 +77,10 @@ pub(crate) struct PeerClient {
     keys: AgentKeys,
     trust_roots: TrustRoots,
     timeout: Duration,
+    transport: PeerTransport,
     /// The state for each base address.
     peers: Mutex<HashMap<String, PeerState>>,
+    sockets: PeerSockets,
 }
 
 #[derive(Debug, Default)]
@@ -77,9 +90,21 @@ struct PeerState {
 }
 
 impl PeerClient {
-    pub(crate) fn new(identity: &Identity, trust_roots: TrustRoots, timeout: Duration) -> Self {
-        let agent_id = identity.card.agent_id().as_str().into();
-        Self { agent_id, keys: identity.keys.clone(), trust_roots, timeout, peers: Mutex::default() }
+    pub(crate) fn new(
+        identity: &Identity,
+        trust_roots: TrustRoots,
+        timeout: Duration,
+        transport: PeerTransport,
+    ) -> Self {
+        Self {
+            agent_id: identity.card.agent_id().as_str().into(),
+            keys: identity.keys.clone(),
+            trust_roots,
+            timeout,
+            transport,
+            peers: Mutex::default(),
+            sockets: PeerSockets::default(),
+        }
     }
 
     /// Delivers a message. The first message of a session goes to the collection of sessions.
@@ -90,6 +115,13 @@ impl PeerClient {
         is_invitation: bool,
         text: &str,
     ) -> Result<DeliveryAnswer, PeerError> {
+        if self.transport == PeerTransport::WebSocket && !is_invitation {
+            let client = self.http_client(&peer.endpoint())?;
+            let delivery = self.sockets.deliver(&self.keys, &client, peer, session, text);
+            return tokio::time::timeout(self.timeout, delivery)
+                .await
+                .unwrap_or(Err(PeerError::TimedOut(self.timeout)));
+        }
         let path = if is_invitation {
             "/v1/asp/sessions".to_owned()
         } else {
@@ -115,6 +147,11 @@ impl PeerClient {
         let doc = tape.read(&response.body).map_err(|_| PeerError::InvalidAnswer(response.status))?;
         let messages = doc.root().member("messages");
         Ok(messages.into_iter().flat_map(|list| list.items()).map(|item| item.source().to_owned()).collect())
+    }
+
+    /// Closes the connection of a session that has ended.
+    pub(crate) fn end_session(&self, session: SessionId) {
+        self.sockets.close(session);
     }
 
     /// Fetches a card.

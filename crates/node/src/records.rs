@@ -3,6 +3,8 @@
 //! Each ASP session is a session of the journal. Its facts are the journal's events, in order. Facts about peers are events
 //! of one more journal session, [`NODE_SESSION`], which never ends.
 
+use std::sync::Arc;
+
 use asp::state_machine::Role;
 use asp::{AgentCard, MessageId, SessionId, StoredStep};
 use seal::json::{JsonValue, JsonWriter, Tape, write_object};
@@ -17,9 +19,9 @@ pub(crate) const NODE_SESSION: &str = "asp-node";
 pub(crate) struct SessionInfo {
     pub(crate) id: SessionId,
     /// Our card when the session began.
-    pub(crate) own: AgentCard,
+    pub(crate) own: Arc<AgentCard>,
     /// The peer's card when the session began. Its keys verify the peer's messages of this session.
-    pub(crate) peer: AgentCard,
+    pub(crate) peer: Arc<AgentCard>,
     /// The role of this node's agent.
     pub(crate) role: Role,
     /// What the session is about, from the invitation.
@@ -105,7 +107,7 @@ impl SessionInfo {
         let root = doc.root();
         let card = |name| {
             let card = root.member(name).and_then(|card| AgentCard::parse(card.source()).ok());
-            card.ok_or_else(malformed)
+            card.map(Arc::new).ok_or_else(malformed)
         };
         let role = match text(&root, "role").as_deref() {
             Some("inviter") => Role::Inviter,

@@ -14,6 +14,7 @@ use seal::json::RawJson;
 use wire::unix_now;
 
 use crate::NodeError;
+use crate::crash_point;
 use crate::journal_writer::Batch;
 use crate::node::Node;
 use crate::records::SessionRecord;
@@ -56,12 +57,15 @@ impl Node {
     pub async fn invite(self: &Arc<Self>, request: InvitationRequest) -> Result<asp::SessionId, NodeError> {
         let peer = self.resolve_peer(&request.peer).await?;
         let node = self.clone();
-        run_to_completion(async move { node.invite_peer(peer, request).await }).await
+        crash_point::pass("request.before");
+        let session = run_to_completion(async move { node.invite_peer(peer, request).await }).await;
+        crash_point::pass("request.after");
+        session
     }
 
     async fn invite_peer(
         self: &Arc<Self>,
-        peer: AgentCard,
+        peer: Arc<AgentCard>,
         request: InvitationRequest,
     ) -> Result<asp::SessionId, NodeError> {
         let _creation = self.creation.lock().await;
@@ -104,7 +108,8 @@ impl Node {
         })?;
         let handle = self.session(session).await?;
         let node = self.clone();
-        run_to_completion(async move {
+        crash_point::pass("request.before");
+        let outcome = run_to_completion(async move {
             let mut state = node.lock(&handle).await?;
             node.expire(&handle, &mut state).await?;
             if node.needs_consent(&state, &body) {
@@ -120,7 +125,9 @@ impl Node {
             }
             Ok(outcome)
         })
-        .await
+        .await;
+        crash_point::pass("request.after");
+        outcome
     }
 
     /// Signs, stores and delivers a message.
@@ -139,6 +146,9 @@ impl Node {
             .map_or(0, |record| record.transcript().next_sequence_number(handle.info.role).saturating_sub(1));
         let batch = Batch::of_session(handle.info.id, vec![SessionRecord::Step(StoredStep::from(&sent))]);
         self.commit(state, batch).await?;
+        if state.state() == State::Executing {
+            self.peers().escrow.promise(&handle.info, state.participant.session());
+        }
         self.narrate_sent(handle, state, &sent);
         self.finish_change(handle, state).await?;
         Ok(SendOutcome::Sent { message_id: sent.message_id, sequence_number, state: state.state() })
@@ -164,7 +174,7 @@ impl Node {
     }
 
     /// Finds the card of a peer: pinned, or, if the policy permits it, fetched and pinned.
-    async fn resolve_peer(self: &Arc<Self>, peer: &str) -> Result<AgentCard, NodeError> {
+    async fn resolve_peer(self: &Arc<Self>, peer: &str) -> Result<Arc<AgentCard>, NodeError> {
         if let Ok(agent) = AgentUri::parse(peer) {
             if let Some(card) = self.peers().card(&agent) {
                 return Ok(card);
@@ -172,7 +182,8 @@ impl Node {
             if !self.config.trusts_on_first_use {
                 return Err(NodeError::UnknownPeer(peer.to_owned()));
             }
-            return self.fetch_and_pin(&agent).await;
+            let card = self.fetch_peer_card(&agent).await?;
+            return self.pin(card).await;
         }
         let card = self
             .client

@@ -95,6 +95,11 @@ impl SessionHandle {
         self.changes.subscribe()
     }
 
+    /// Returns the number of changes since the node started.
+    pub(crate) fn revision(&self) -> u64 {
+        *self.changes.borrow()
+    }
+
     pub(crate) fn summary(&self) -> SessionSummary {
         self.summary.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -165,6 +170,11 @@ impl SessionState {
         self.participant.record().map_or(0, |record| record.transcript().len())
     }
 
+    /// Returns how many messages can no longer be rolled back.
+    pub(crate) fn settled_count(&self) -> usize {
+        self.message_count().saturating_sub(self.participant.unsettled_messages().count())
+    }
+
     /// Returns the latest escalation in the transcript.
     pub(crate) fn latest_escalation(&self) -> Option<Body> {
         let record = self.participant.record()?;
@@ -214,12 +224,12 @@ fn participant_config(config: &NodeConfig, info: &SessionInfo) -> Result<Partici
         )
     })?;
     Ok(ParticipantConfig {
-        card: info.own.clone(),
+        card: (*info.own).clone(),
         keys: identity.clone(),
         org_id: organization_of(&info.own),
         // What an agent says about its own trust has no effect (D20).
         trust_score: TrustScore::new(0.0).ok_or(NodeError::Local(asp::LocalError::NoPeer))?,
-        pinned_cards: PinnedCards::new([info.peer.clone()]),
+        pinned_cards: PinnedCards::new([(*info.peer).clone()]),
         rules: SessionRules::default(),
         limits: config.limits.session.clone(),
     })

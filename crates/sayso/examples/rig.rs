@@ -1,7 +1,8 @@
 //! A rig agent that runs rig's own agent loop, with a tool that needs consent.
 //!
 //! `OPENAI_BASE_URL=http://127.0.0.1:11434/v1 OPENAI_API_KEY=none OPENAI_MODEL=llama3.2 cargo run -p sayso --features rig-http
-//! --example rig`. For `https://` enable rig-core's feature `rustls` too. Without `SAYSO_URL` nobody can be asked.
+//! --example rig`. For `https://` enable rig-core's feature `rustls` too. Without `SAYSO_URL`, the hub runs in this process
+//! without listeners, so every payment is refused.
 
 use std::convert::Infallible;
 use std::env;
@@ -18,7 +19,7 @@ use sayso::rig::Adapter;
 #[serde(crate = "rig_core::serde")]
 struct Payment {
     to: String,
-    euro: u32,
+    euros: u32,
 }
 
 struct SendMoney;
@@ -34,12 +35,12 @@ impl PortableTool for SendMoney {
     }
 
     fn parameters(&self) -> Value {
-        let members = json!({"to": {"type": "string"}, "euro": {"type": "integer"}});
-        json!({"type": "object", "properties": members, "required": ["to", "euro"]})
+        let members = json!({"to": {"type": "string"}, "euros": {"type": "integer"}});
+        json!({"type": "object", "properties": members, "required": ["to", "euros"]})
     }
 
     async fn call(&self, payment: Payment) -> Result<String, Infallible> {
-        Ok(format!("{} euros were sent to {}.", payment.euro, payment.to))
+        Ok(format!("{} euros were sent to {}.", payment.euros, payment.to))
     }
 }
 
@@ -54,7 +55,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let send = adapter
         .require_consent(SendMoney)
         .irreversible()
-        .says(|payment| format!("Send {} euros to {}.", payment.euro, payment.to))
+        .says(|payment| format!("Send {} euros to {}.", payment.euros, payment.to))
         .consequence(|_| "The money leaves your account at once.".to_owned());
 
     let model = env::var("OPENAI_MODEL").unwrap_or_else(|_| "gpt-5.2".to_owned());

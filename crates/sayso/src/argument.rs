@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_with_json_syntax_stays_one_text() {
+    fn a_string_with_json_syntax_stays_one_string() {
         let bound = JsonText::object([
             ("to", "Ben\",\"amount\":\"9".to_json_text()),
             ("amount", 5_u8.to_json_text()),

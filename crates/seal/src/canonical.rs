@@ -92,8 +92,8 @@ fn decimal_parts(text: &str) -> (String, i64) {
     }
     let length = |text: &str| i64::try_from(text.len()).unwrap_or(i64::MAX);
     let dropped_zeros = length(&digits) - length(digits.trim_end_matches('0'));
-    // An exponent that does not fit into `i64` is negative here, because numbers out of range are not compared. No double
-    // has the exponent that is used instead.
+    // Only a huge negative exponent can overflow `i64` here: with a huge positive exponent, the number is out of range
+    // and never compared. The replacement is an exponent that no double has, so the comparison fails.
     let exponent = exponent.parse::<i64>().unwrap_or(i64::MIN / 4);
     (significant.to_owned(), exponent - length(fraction) + dropped_zeros)
 }

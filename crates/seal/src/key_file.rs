@@ -12,7 +12,7 @@ use crate::{base64url, es256};
 const MAX_FILE_BYTES: u64 = 4096;
 
 impl es256::SigningKey {
-    /// Writes a new file that only its owner can read, as a JWK (RFC 7517). Fails if the file exists.
+    /// Writes the key as a JWK (RFC 7517) to a new file that only its owner can read. Fails if the file exists.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -30,7 +30,7 @@ impl es256::SigningKey {
     /// Reads a key file. Fails if anyone but its owner can read or change it.
     pub fn load(path: &Path) -> Result<Self, KeyFileError> {
         let text = private_file::read(path, MAX_FILE_BYTES)
-            .map_err(|error| error.map_too_long(KeyFileError::NotSigningKey))?;
+            .map_err(|error| error.replace_too_long(KeyFileError::NotSigningKey))?;
         from_json(&text).ok_or_else(|| KeyFileError::NotSigningKey(path.to_owned()))
     }
 }

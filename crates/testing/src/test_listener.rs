@@ -55,7 +55,7 @@ macro_rules! declare_test_listener {
                 listener
             }
 
-            /// Keeps listening and accepts every question. Questions for text are answered with `text`.
+            /// Keeps listening, accepts every confirmation, and answers every clarification with `text`.
             fn accept_all(mut self, text: &'static str) {
                 tokio::spawn(async move {
                     while let Some(event) = self.next_message().await {

@@ -128,9 +128,9 @@ real browsers on a virtual screen. The simulated person uses only the keyboard, 
 and the browsers are unchanged. Only the sound is simulated: a replacement for speech-dispatcher gives each text the time that espeak-ng
 needs for it at 175 words per minute, and records it.
 
-`cargo xtask test` records again with the newest packages that the machine's sources offer. It fails if a sentence, the question with
-its title and its consequence or the outcome is lost, cut off, repeated or out of order. The name of a control may be repeated when it gets
-the focus.
+`cargo xtask test` records again with the newest packages that the machine's sources offer. Each scenario lists the texts that must be
+heard. The test fails if one of these is lost, cut off or out of order, or if one that must be heard once is repeated. The name of a
+control may be repeated when it gets the focus.
 
 \"[cut off]\" marks text that a key or newer text interrupted. \"[dropped]\" marks text that was dropped before it was heard. Orca stops
 speaking whenever a key is pressed, so that people can skip ahead.

@@ -113,7 +113,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         if !violations.is_empty() {
             return Err(AskError::RuleViolations(violations));
         }
-        // If our clock is behind the event's timestamp, the deadline counts from now, so the person
+        // If the hub's clock is behind the event's timestamp, the deadline counts from now, so the person
         // gets no more time than the agent requested.
         let asked_at = event.envelope.timestamp.unix_millis().min(now);
         Ok(Question {
@@ -137,7 +137,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     /// allow another question.
     fn check_capacity(&self, new: &Question) -> Result<(), AskError> {
         let (mut in_session, mut from_agent, mut total) = (0, 0, 0);
-        for open in self.open_or_pending() {
+        for open in self.open_or_staged() {
             if open.is_about_same_action(new) {
                 return Err(AskError::DuplicateQuestion(open.token.clone()));
             }

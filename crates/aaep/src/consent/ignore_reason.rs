@@ -29,7 +29,7 @@ pub enum IgnoreReason {
     /// The question is already resolved.
     AlreadyResolved,
     /// Another change to the question is not committed yet.
-    Pending,
+    ChangeStaged,
     /// The message arrived after the deadline.
     Late,
     /// The message arrived in time, but its timestamp is after the deadline (C-D3).
@@ -59,7 +59,7 @@ impl IgnoreReason {
             Self::UnknownToken => "unknown",
             Self::WrongKind => "other_kind",
             Self::AlreadyResolved => "used",
-            Self::Pending => "pending",
+            Self::ChangeStaged => "pending",
             Self::Late => "late",
             Self::LateTimestamp => "late_stamp",
             Self::NotAllowed => "not_allowed",

@@ -148,7 +148,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
             None if self.is_retired(fingerprint) => Err(IgnoreReason::AlreadyResolved),
             None => Err(IgnoreReason::UnknownToken),
             Some(question) if !question.is_open() => Err(IgnoreReason::AlreadyResolved),
-            Some(_) if self.is_pending(fingerprint) => Err(IgnoreReason::Pending),
+            Some(_) if self.has_staged_change(fingerprint) => Err(IgnoreReason::ChangeStaged),
             Some(question) if now >= question.deadline => Err(IgnoreReason::Late),
             Some(question) => Ok(question),
         }

@@ -12,21 +12,20 @@
 //! steps. First, a method returns a [`StagedChange`] with the outcomes and the new records of the
 //! questions. The caller stores these records in one transaction, then
 //! [commits](QuestionRegistry::commit) the change, and only then notifies anyone. If the write
-//! fails, the caller [abandons](QuestionRegistry::abandon) the change. Between the two steps the
-//! questions are pending, and no other change to them is possible. A method that returns an error
-//! changes nothing.
+//! fails, the caller [abandons](QuestionRegistry::abandon) the change. Between the two steps, no other
+//! change to the questions is possible. A method that returns an error changes nothing.
 //!
 //! - [`ask`](QuestionRegistry::ask) takes the event with the question, and the subscriptions that receive it.
 //! - [`handle_reply`](QuestionRegistry::handle_reply) takes a reply or a request for more time, and
-//!   [`stop_session`](QuestionRegistry::stop_session) takes a message with which the person stops a
-//!   session. The [`IgnoreReason`] of an ignored message is for the log; the sender never learns it
-//!   (§6.3.4, C-D1).
+//!   [`stop_session`](QuestionRegistry::stop_session) takes a person's request to stop a session. The
+//!   [`IgnoreReason`] of an ignored message is for the log; the sender never learns it (§6.3.4, C-D1).
 //! - [`handle_deadlines`](QuestionRegistry::handle_deadlines) must be called at
 //!   [`next_deadline`](QuestionRegistry::next_deadline); calling it later or twice is harmless.
 //!   Expired questions get their default, and people with little time left are reminded.
-//! - [`subscription_opened`](QuestionRegistry::subscription_opened), [`lost`](QuestionRegistry::subscription_lost),
-//!   [`resumed`](QuestionRegistry::subscription_resumed) and [`closed`](QuestionRegistry::subscription_closed) track the
-//!   subscriptions that can answer.
+//! - [`subscription_opened`](QuestionRegistry::subscription_opened),
+//!   [`subscription_lost`](QuestionRegistry::subscription_lost),
+//!   [`subscription_resumed`](QuestionRegistry::subscription_resumed) and
+//!   [`subscription_closed`](QuestionRegistry::subscription_closed) track the subscriptions that can answer.
 //! - [`spend`](QuestionRegistry::spend) uses an accepted question for one call of exactly the confirmed action.
 //! - [`restore`](QuestionRegistry::restore) rebuilds the registry from its records.
 //!

@@ -1,4 +1,4 @@
-//! The registry of questions. It tracks committed, pending and retired questions.
+//! The registry of questions. It tracks committed, staged and retired questions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, BuildHasherDefault};
@@ -46,7 +46,7 @@ pub struct QuestionRegistry<H> {
     /// The questions of sessions that have not ended.
     by_fingerprint: QuestionsByFingerprint,
     /// The questions with staged changes, by fingerprint.
-    pending: BTreeMap<u64, PendingQuestion>,
+    staged: BTreeMap<u64, StagedQuestion>,
     /// Sessions that end when their staged change is committed.
     ending: BTreeSet<SessionId>,
     /// The questions of each session in the order in which they were asked.
@@ -59,7 +59,7 @@ pub struct QuestionRegistry<H> {
 
 /// A question with a staged change.
 #[derive(Clone, Debug, PartialEq)]
-struct PendingQuestion {
+struct StagedQuestion {
     /// The question after the change.
     latest_state: Question,
     /// The number of staged changes. After a first change, only the end of the session can be
@@ -73,7 +73,7 @@ impl<H> PartialEq for QuestionRegistry<H> {
         self.limits == other.limits
             && self.subscriptions == other.subscriptions
             && self.by_fingerprint == other.by_fingerprint
-            && self.pending == other.pending
+            && self.staged == other.staged
             && self.ending == other.ending
             && self.sessions == other.sessions
             && self.due == other.due
@@ -90,7 +90,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
             validator: Validator::new(),
             subscriptions: SubscriptionTable::default(),
             by_fingerprint: QuestionsByFingerprint::default(),
-            pending: BTreeMap::new(),
+            staged: BTreeMap::new(),
             ending: BTreeSet::new(),
             sessions: BTreeMap::new(),
             due: BTreeSet::new(),
@@ -184,7 +184,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
 
     /// Returns when [`handle_deadlines`](Self::handle_deadlines) must be called next.
     pub fn next_deadline(&self) -> Option<UnixMillis> {
-        let due = self.due.iter().find(|(_, fingerprint)| !self.pending.contains_key(fingerprint));
+        let due = self.due.iter().find(|(_, fingerprint)| !self.staged.contains_key(fingerprint));
         due.map(|(at, _)| *at).into_iter().chain(self.subscriptions.next_expiry()).min()
     }
 
@@ -203,48 +203,48 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         self.retired.contains(fingerprint)
     }
 
-    pub(super) fn is_pending(&self, fingerprint: u64) -> bool {
-        self.pending.contains_key(&fingerprint)
+    pub(super) fn has_staged_change(&self, fingerprint: u64) -> bool {
+        self.staged.contains_key(&fingerprint)
     }
 
     pub(super) fn is_unused_token(&self, token: &ReplyToken) -> bool {
         let fingerprint = self.fingerprint(token.as_str());
         !self.by_fingerprint.contains_key(&fingerprint)
-            && !self.is_pending(fingerprint)
+            && !self.has_staged_change(fingerprint)
             && !self.is_retired(fingerprint)
     }
 
     /// Returns the open questions without staged changes.
     pub(super) fn open_questions(&self) -> impl Iterator<Item = &Question> {
-        let not_pending = self.due.iter().filter(|(_, fingerprint)| !self.pending.contains_key(fingerprint));
-        not_pending.filter_map(|(_, fingerprint)| self.by_fingerprint.get(fingerprint))
+        let unstaged = self.due.iter().filter(|(_, fingerprint)| !self.staged.contains_key(fingerprint));
+        unstaged.filter_map(|(_, fingerprint)| self.by_fingerprint.get(fingerprint))
     }
 
     /// Returns the open questions, and the questions that a staged change will open.
-    pub(super) fn open_or_pending(&self) -> impl Iterator<Item = &Question> {
+    pub(super) fn open_or_staged(&self) -> impl Iterator<Item = &Question> {
         let committed = self.due.iter().filter_map(|(_, fingerprint)| self.by_fingerprint.get(fingerprint));
         let new =
-            self.pending.iter().filter(|(fingerprint, _)| !self.by_fingerprint.contains_key(fingerprint));
-        committed.chain(new.map(|(_, pending)| &pending.latest_state))
+            self.staged.iter().filter(|(fingerprint, _)| !self.by_fingerprint.contains_key(fingerprint));
+        committed.chain(new.map(|(_, staged)| &staged.latest_state))
     }
 
     /// Returns the questions of a session as they will be after all staged changes.
     pub(super) fn latest_in_session(&self, session: &SessionId) -> impl Iterator<Item = &Question> {
         let list = self.sessions.get(session).map_or(&[][..], Vec::as_slice);
-        let committed = list.iter().filter(|fingerprint| !self.pending.contains_key(fingerprint));
-        let pending = self.pending.values().map(|pending| &pending.latest_state);
+        let committed = list.iter().filter(|fingerprint| !self.staged.contains_key(fingerprint));
+        let staged = self.staged.values().map(|staged| &staged.latest_state);
         committed
             .filter_map(|fingerprint| self.by_fingerprint.get(fingerprint))
-            .chain(pending.filter(move |question| question.session_id == *session))
+            .chain(staged.filter(move |question| question.session_id == *session))
     }
 
     /// Records a change as staged.
     pub(super) fn stage(&mut self, change: StagedChange) -> StagedChange {
         for question in &change.questions {
             let fingerprint = self.fingerprint(question.token.as_str());
-            let count = self.pending.get(&fingerprint).map_or(0, |pending| pending.count);
-            self.pending
-                .insert(fingerprint, PendingQuestion { latest_state: question.clone(), count: count + 1 });
+            let count = self.staged.get(&fingerprint).map_or(0, |staged| staged.count);
+            self.staged
+                .insert(fingerprint, StagedQuestion { latest_state: question.clone(), count: count + 1 });
         }
         self.ending.extend(change.ended_session.clone());
         change
@@ -253,9 +253,9 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     fn unstage(&mut self, change: &StagedChange) {
         for question in &change.questions {
             let fingerprint = self.fingerprint(question.token.as_str());
-            match self.pending.get_mut(&fingerprint) {
-                Some(pending) if pending.count > 1 => pending.count -= 1,
-                _ => drop(self.pending.remove(&fingerprint)),
+            match self.staged.get_mut(&fingerprint) {
+                Some(staged) if staged.count > 1 => staged.count -= 1,
+                _ => drop(self.staged.remove(&fingerprint)),
             }
         }
         if let Some(session) = &change.ended_session {

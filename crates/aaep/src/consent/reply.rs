@@ -163,7 +163,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     /// 3. The subscription may answer this question.
     /// 4. The reply fits the kind of the question.
     /// 5. The question is open, and no other change to it is being stored.
-    /// 6. Both our clock and the reply's timestamp are before the deadline.
+    /// 6. Both the hub's clock and the reply's timestamp are before the deadline.
     /// 7. The answer is allowed, or the deadline can be extended.
     pub fn handle_reply(
         &mut self,
@@ -183,7 +183,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     ) -> Result<StagedChange, IgnoreReason> {
         let (fingerprint, question) = self.find(reply.reply_token());
         let is_retired = self.is_retired(fingerprint);
-        let is_pending = self.is_pending(fingerprint);
+        let has_staged_change = self.has_staged_change(fingerprint);
         let subscription = self.authorize_subscription(reply.subscription_id(), sender, now)?;
         let Some(question) = question else {
             return Err(if is_retired { IgnoreReason::AlreadyResolved } else { IgnoreReason::UnknownToken });
@@ -201,8 +201,8 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         if !question.is_open() {
             return Err(IgnoreReason::AlreadyResolved);
         }
-        if is_pending {
-            return Err(IgnoreReason::Pending);
+        if has_staged_change {
+            return Err(IgnoreReason::ChangeStaged);
         }
         if now >= question.deadline {
             return Err(IgnoreReason::Late);

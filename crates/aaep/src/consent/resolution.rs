@@ -32,7 +32,7 @@ pub struct Resolution {
     pub asked_at: UnixMillis,
     /// The deadline for replies, including extensions.
     pub deadline: UnixMillis,
-    /// When the question was resolved, by our clock.
+    /// When the question was resolved, by the hub's clock.
     pub resolved_at: UnixMillis,
     /// When a person's yes expires and no longer permits a call. Absent for every other answer, because only
     /// a person's reply permits anything dangerous.

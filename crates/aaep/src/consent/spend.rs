@@ -135,7 +135,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
             QuestionStatus::Closed => return Err(SpendError::NotAsked),
             QuestionStatus::Accepted { by_default } => by_default,
         };
-        if self.is_pending(self.fingerprint(question.token.as_str())) {
+        if self.has_staged_change(self.fingerprint(question.token.as_str())) {
             return Err(SpendError::AlreadySpent);
         }
         let digest = digest.map(|digest| digest.to_string());

@@ -6,8 +6,9 @@ use crate::id::{ReplyToken, SessionId, SubscriptionId};
 
 use super::{Question, Resolution};
 
-/// A change and the new records of its questions. It takes effect when it is
-/// [committed](super::QuestionRegistry::commit); until then its questions are pending.
+/// Decided effects, and the questions as they will be after the commit. The change takes effect when
+/// it is [committed](super::QuestionRegistry::commit); until then, no other change to its questions
+/// is possible.
 #[derive(Debug, Default)]
 #[must_use = "a staged change must be stored and committed, or abandoned"]
 pub struct StagedChange {
@@ -28,7 +29,7 @@ pub enum ConsentOutcome {
     DeadlineExtended(DeadlineExtended),
     /// The person must be reminded (§6.4.3).
     Reminder(Reminder),
-    /// An accepted question was spent on a call and covers no other.
+    /// A consent was spent on a call, and permits no other.
     ConsentSpent(ConsentSpent),
     /// The person stopped the session. It must end with `cancelled_by: user`.
     SessionStopped(SessionStopped),
@@ -87,7 +88,7 @@ pub struct Reminder {
     pub remaining_ms: i64,
 }
 
-/// A question that was spent on a call.
+/// A consent that was spent on a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConsentSpent {
@@ -111,7 +112,7 @@ pub struct SessionStopped {
     pub principal: Box<str>,
     /// The person's reason.
     pub reason: Option<Box<str>>,
-    /// When the session was stopped, by our clock.
+    /// When the session was stopped, by the hub's clock.
     pub stopped_at: UnixMillis,
 }
 

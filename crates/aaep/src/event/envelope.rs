@@ -235,7 +235,7 @@ impl Envelope {
         let mut extensions = None;
         let mut rest = Vec::new();
         for (name, value) in decoded_members(root) {
-            let is_read = match &*name {
+            let was_read = match &*name {
                 "@context" => read_into(&mut context, value),
                 "aaep_version" => read_into(&mut aaep_version, value),
                 "type" => read_into(&mut event_type, value),
@@ -251,7 +251,7 @@ impl Envelope {
                 "extensions" => read_into(&mut extensions, value),
                 _ => false,
             };
-            if !is_read {
+            if !was_read {
                 rest.push((name, value));
             }
         }
@@ -297,11 +297,11 @@ impl Envelope {
 
 fn read_into<T: FieldValue>(slot: &mut Option<T>, value: JsonValue<'_>) -> bool {
     let read = T::read(value);
-    let is_read = read.is_some();
-    if is_read {
+    let was_read = read.is_some();
+    if was_read {
         *slot = read;
     }
-    is_read
+    was_read
 }
 
 fn write_optional<T: FieldValue>(value: Option<&T>, name: &str, writer: &mut JsonWriter) {

@@ -1,4 +1,5 @@
-//! The reasoning-state events (§4.2): the agent's state and its progress.
+//! The reasoning-state events (§4.2): the agent's state and its progress. The first rule of a required
+//! field is for a wrong value, the second for a missing one; see `record!`.
 
 use super::AgentState;
 use crate::record::{FieldType, record};

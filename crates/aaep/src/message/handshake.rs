@@ -81,7 +81,6 @@ open_enum! {
         TransportUnavailable = "transport_unavailable",
         UnknownReason = "unknown",
     }
-
 }
 
 record! {

@@ -1,4 +1,4 @@
-//! Replies from a person (§6.3, §6.5), and the two messages that sayso adds.
+//! Replies from a person (§6.3, §6.5), and the messages that sayso adds.
 
 use crate::event::Decision;
 use crate::id::{ReplyToken, SessionId, SubscriptionId};

@@ -42,7 +42,7 @@ pub struct Terms {
     pub pace_wpm: Option<u64>,
     /// Whether the subscriber accepts only signed manifests.
     pub signed_manifests_only: bool,
-    /// The capabilities of these extensions: one object for each, under its prefix.
+    /// The capabilities of `extensions`: one object for each, under its prefix.
     pub extension_capabilities: Members,
 }
 

@@ -300,8 +300,8 @@ impl<H: BuildHasher> RecordingChecker<H> {
         None
     }
 
-    /// Ends the recording. Returns a finding for each item that is still open, with the position
-    /// where it started.
+    /// Ends the recording. Returns a finding for each session that is still open and each handshake
+    /// request without an answer, with the position where it started.
     pub fn finish(&mut self) -> Vec<(InputPosition, Finding)> {
         let severity =
             if self.sequence == SequenceMode::Always { Severity::Error } else { Severity::Warning };

@@ -1,4 +1,5 @@
 //! Rules about JSON text, the envelope, extensions and human language: chapters 2, 3, 7, 10 and 11.
+//! `rules!` explains the form `strict/receive @step`.
 
 use super::rules;
 

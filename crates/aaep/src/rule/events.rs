@@ -1,5 +1,6 @@
 //! Rules about the payloads of the twelve core events: chapter 4, §6.4, and the limits of the
 //! published schemas.
+//! `rules!` explains the form `strict/receive @step`.
 
 use super::rules;
 

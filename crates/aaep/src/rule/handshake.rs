@@ -1,4 +1,5 @@
 //! Rules about messages: the handshake (chapter 5), replies (chapter 6) and the manifest.
+//! `rules!` explains the form `strict/receive @step`.
 
 use super::rules;
 

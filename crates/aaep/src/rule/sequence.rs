@@ -1,4 +1,5 @@
-//! Rules about the order of events: §4.5, chapter 6 and appendix A.
+//! Rules about the order of events: §4.5, chapter 6 and appendix A. `rules!` explains the form
+//! `strict/receive @step`; step 10 checks the order.
 
 use super::rules;
 
@@ -36,7 +37,7 @@ rules! {
     CALL_ID_UNIQUE: "AAEP-4.3.1-4" error/error @10
         "a tool_call_id must be used for only one call in the session, and the completion of that call must repeat it";
     TOOL_MATCHES: "AAEP-4.3.2-2" error/error @10 "agent.tool.completed must name the tool that was invoked";
-    TOOL_BEFORE_STATE: "AAEP-4.3.2-3" error/error @10
+    TOOL_COMPLETED_BEFORE_STATE: "AAEP-4.3.2-3" error/error @10
         "agent.tool.completed must come before the agent.state.changed that leaves calling_tool";
     TOOL_INVOKED_FIRST: "AAEP-4.5.2-1" error/error @10 "every agent.tool.completed must follow an agent.tool.invoked";
     CALL_ID_PRESENT: "AAEP-4.5.2-2" warning/warning @10 "parallel calls should each have a tool_call_id";
@@ -46,7 +47,7 @@ rules! {
         decisions ["C-B10"] aliases ["AAEP-4.3.2-4"];
 
     // Output (§4.3.3, §4.5.4)
-    POSITION: "AAEP-4.3.3-2" error/error @10
+    OUTPUT_POSITION: "AAEP-4.3.3-2" error/error @10
         "position must be the number of characters (code points) of this output that were already sent" decisions ["C-B11"];
     POSITION_NOT_DECREASING: "AAEP-4.3.3s-2" error/error @10 "position must not decrease within an output"
         decisions ["C-B11"] aliases ["AAEP-A.6-1"];
@@ -66,6 +67,8 @@ rules! {
         "an action needs a reply that accepts it and must not follow a rejection" decisions ["C-B1"] aliases ["AAEP-A.4-3", "AAEP-2.2.15-2", "AAEP-5.9-2", "AAEP-6.3.4-3", "AAEP-6.3.4-4", "AAEP-6.3.4-7", "AAEP-6.3.5-1", "AAEP-10.2.2-2"];
     MODIFIED_ACTION: "AAEP-6.3.2-1" error/error @10
         "an accepting reply with a modified_action counts as a rejection if modification is not supported";
+    ACCEPTED_ACTION: "AAEP-4.5.3-2" warning/warning @10
+        "after a call is accepted, an agent.tool.invoked should announce it before the session completes";
     REJECT_SHOWN: "AAEP-4.5.3-3" error/error @10
         "after an action is refused, an event must show the refusal, for example an agent.state.changed to thinking"
         aliases ["AAEP-6.1-2", "AAEP-6.1-3"];
@@ -77,7 +80,7 @@ rules! {
         decisions ["C-D4"] aliases ["AAEP-6.2.2-2"];
     DEFAULT_APPLIED: "AAEP-2.2.14-2" error/error @10 "the default must be applied when a question expires"
         aliases ["AAEP-4.4.2-5"];
-    DEFAULT_TIME: "AAEP-6.4-1" error/error @10
+    DEFAULT_NOT_EARLY: "AAEP-6.4-1" error/error @10
         "a question expires timeout_seconds after its timestamp, not earlier";
     AWAITING_INPUT_SHOWN: "AAEP-A.4-1" warning/warning @10
         "an agent.state.changed to awaiting_input should precede a question" decisions ["C-B7"];

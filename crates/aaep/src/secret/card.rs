@@ -99,7 +99,7 @@ fn continues_number(text: &str, at: usize) -> bool {
 ///
 /// Some ranges are left out because phone numbers look the same: Maestro with fewer than 16 digits,
 /// and Visa with 13 digits if the prefix starts with a country calling code. UATP is left out
-/// because it would match every number that starts with 1.
+/// because it would match every 15-digit number that starts with 1.
 fn is_known_issuer(digits: &[u8]) -> bool {
     let prefix = digits.iter().take(4).fold(0, |prefix, digit| prefix * 10 + u16::from(digit - b'0'));
     match digits.len() {
@@ -119,7 +119,8 @@ fn is_known_issuer(digits: &[u8]) -> bool {
         19 if matches!(prefix, 4000..=4999) => true,
         // Diners Club
         14..=19 if matches!(prefix, 3000..=3059 | 3095 | 3600..=3699 | 3800..=3999) => true,
-        // Mir; JCB; Maestro, Elo, Verve, Dankort; Discover; UnionPay; Solo, Switch, InterPayment; Maestro, Bancontact
+        // Mir; JCB; Maestro, Elo, Verve, Dankort; Maestro; Discover; UnionPay; Solo, Switch, InterPayment; Discover, RuPay;
+        // Maestro, Bancontact
         16..=19 => matches!(
             prefix,
             2200..=2205

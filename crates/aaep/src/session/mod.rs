@@ -12,9 +12,9 @@
 //! Call [`SessionMachine::apply`], [`SessionMachine::apply_confirmation_reply`],
 //! [`SessionMachine::apply_clarification_reply`] and [`SessionMachine::apply_deadline_extension`]
 //! in the order in which things happened. Violations are reported as findings. After a finding, the
-//! machine continues as a listener would, so each fault is reported only once. To refuse invalid
-//! events, use [`SessionMachine::try_apply`], which leaves the session unchanged if an event is
-//! invalid. Time comes only from the events, so nothing expires by itself.
+//! machine treats the event as having happened, as a listener would, so each fault is reported only
+//! once. To refuse invalid events, use [`SessionMachine::try_apply`], which leaves the session
+//! unchanged if an event is invalid. Time comes only from the events, so nothing expires by itself.
 
 mod output;
 mod pending_item;
@@ -296,7 +296,8 @@ impl SessionMachine {
         }
     }
 
-    /// Stops the session on behalf of the person, which refuses all open questions.
+    /// Applies a person's request to stop the session: refuses all open questions. The session stays
+    /// open until its terminal event.
     pub fn apply_stop(&mut self) {
         if let SessionPhase::Open(open) = &mut self.phase {
             open.questions.refuse_all();
@@ -334,10 +335,10 @@ impl SessionMachine {
     /// Returns the running tool calls, in the order of the calls.
     pub fn open_tools(&self) -> impl Iterator<Item = OpenTool<'_>> {
         self.open_state().into_iter().flat_map(|open| {
-            open.tools.iter_open().map(|(agent, tool, call_id)| OpenTool {
+            open.tools.iter_open().map(|(producer, tool, call_id)| OpenTool {
                 tool,
                 call_id,
-                agent_id: open.producer_states.agent_id(agent),
+                agent_id: open.producer_states.agent_id(producer),
             })
         })
     }
@@ -345,10 +346,10 @@ impl SessionMachine {
     /// Returns the incomplete outputs.
     pub fn open_outputs(&self) -> impl Iterator<Item = OpenOutput<'_>> {
         self.open_state().into_iter().flat_map(|open| {
-            open.outputs.iter_open().map(|(agent, id, next_position)| OpenOutput {
+            open.outputs.iter_open().map(|(producer, id, next_position)| OpenOutput {
                 id,
                 next_position,
-                agent_id: open.producer_states.agent_id(agent),
+                agent_id: open.producer_states.agent_id(producer),
             })
         })
     }
@@ -382,7 +383,7 @@ impl OpenSessionState {
         if let Some(now) = &event.timestamp {
             self.questions.expire(now, findings);
         }
-        let agent = self.producer_states.index_of(event.agent_id);
+        let producer = self.producer_states.index_or_insert(event.agent_id);
         match &event.body {
             SessionEventBody::Started => {
                 findings.push(
@@ -397,12 +398,17 @@ impl OpenSessionState {
                 self.questions.end(matches!(event.body, SessionEventBody::Completed), findings);
             }
             SessionEventBody::StateChanged { from, to } => {
-                let left_awaiting_input =
-                    self.producer_states.change_state(agent, from, to, self.tools.any_open(agent), findings);
-                self.questions.apply_state_change(agent, left_awaiting_input, to, event, findings);
+                let left_awaiting_input = self.producer_states.change_state(
+                    producer,
+                    from,
+                    to,
+                    self.tools.any_open(producer),
+                    findings,
+                );
+                self.questions.apply_state_change(producer, left_awaiting_input, to, event, findings);
             }
             SessionEventBody::ProgressUpdated { percent, deadline_extension } => {
-                self.producer_states.update_progress(agent, *percent, event.timestamp, findings);
+                self.producer_states.update_progress(producer, *percent, event.timestamp, findings);
                 match deadline_extension {
                     Some(extension) => self.questions.apply_reported_extension(extension),
                     None => self.questions.count_progress(),
@@ -410,7 +416,7 @@ impl OpenSessionState {
             }
             SessionEventBody::ToolInvoked { tool, call_id: call, high_risk, irreversible, digest } => {
                 let attempted = question::AttemptedCall {
-                    agent,
+                    producer,
                     tool,
                     call_id: *call,
                     digest: *digest,
@@ -418,13 +424,13 @@ impl OpenSessionState {
                     irreversible: *irreversible,
                     high_risk: *high_risk,
                 };
-                self.producer_states.invoke(agent, &self.questions, findings);
+                self.producer_states.invoke(producer, &self.questions, findings);
                 self.questions.check_call(&attempted, findings);
-                self.tools.invoke(agent, tool, *call, findings);
+                self.tools.invoke(producer, tool, *call, findings);
             }
             SessionEventBody::ToolCompleted { tool, call_id: call } => {
-                self.tools.complete(agent, tool, *call, findings);
-                self.producer_states.complete_tool(agent);
+                self.tools.complete(producer, tool, *call, findings);
+                self.producer_states.complete_tool(producer);
             }
             SessionEventBody::OutputStreaming {
                 output_id: output,
@@ -433,22 +439,23 @@ impl OpenSessionState {
                 complete,
                 ..
             } => {
-                self.producer_states.write_output(agent, &self.questions, findings);
+                let has_open_tool = self.tools.any_open(producer);
+                self.producer_states.write_output(producer, has_open_tool, &self.questions, findings);
                 let chunk =
                     output::OutputChunk { position: *position, length: *length, is_complete: *complete };
-                self.outputs.add_chunk(agent, *output, chunk, findings);
+                self.outputs.add_chunk(producer, *output, chunk, findings);
             }
             SessionEventBody::Confirmation(question) => {
-                self.producer_states.ask(agent, findings);
-                self.questions.ask_confirmation(agent, question, event.timestamp, findings);
+                self.producer_states.ask(producer, findings);
+                self.questions.ask_confirmation(producer, question, event.timestamp, findings);
             }
             SessionEventBody::Clarification(question) => {
-                self.producer_states.ask(agent, findings);
-                self.questions.ask_clarification(agent, question, event.timestamp, findings);
+                self.producer_states.ask(producer, findings);
+                self.questions.ask_clarification(producer, question, event.timestamp, findings);
             }
             SessionEventBody::Handoff => {
-                self.producer_states.hand_off(agent);
-                self.questions.mark_shown(agent);
+                self.producer_states.hand_off(producer);
+                self.questions.mark_shown(producer);
             }
             SessionEventBody::Other => {}
         }
@@ -501,7 +508,11 @@ impl OpenSessionState {
 
     /// Returns the highest number of open items of one kind.
     fn max_open_count(&self) -> usize {
-        self.tools.len().max(self.outputs.len()).max(self.questions.len()).max(self.producer_states.len())
+        self.tools
+            .open_count()
+            .max(self.outputs.open_count())
+            .max(self.questions.len())
+            .max(self.producer_states.len())
     }
 }
 

@@ -12,14 +12,14 @@ pub(super) struct Outputs {
     open: Vec<OpenOutput>,
     /// The ids of completed outputs.
     completed_ids: SeenNames,
-    /// The producers whose output without an id is complete.
+    /// The indexes of the producers whose output without an id is complete.
     completed_unnamed: Vec<usize>,
 }
 
 #[derive(Clone, Debug)]
 struct OpenOutput {
     id: Option<Arc<str>>,
-    agent: usize,
+    producer: usize,
     /// The position of the latest chunk.
     position: u64,
     next_position: u64,
@@ -37,14 +37,14 @@ impl Outputs {
     /// to its producer.
     pub(super) fn add_chunk(
         &mut self,
-        agent: usize,
+        producer: usize,
         id: Option<&str>,
         chunk: OutputChunk,
         findings: &mut Findings,
     ) {
         let is_completed = match id {
             Some(id) => self.completed_ids.contains(id),
-            None => self.completed_unnamed.contains(&agent),
+            None => self.completed_unnamed.contains(&producer),
         };
         if is_completed {
             let rule =
@@ -52,9 +52,9 @@ impl Outputs {
             return findings.push(rule, "/complete".to_owned(), "this output is already complete".to_owned());
         }
         let is_same_output =
-            |output: &OpenOutput| output.id.as_deref() == id && (id.is_some() || output.agent == agent);
+            |output: &OpenOutput| output.id.as_deref() == id && (id.is_some() || output.producer == producer);
         let index = self.open.iter().position(is_same_output).unwrap_or_else(|| {
-            self.open.push(OpenOutput { id: id.map(Into::into), agent, position: 0, next_position: 0 });
+            self.open.push(OpenOutput { id: id.map(Into::into), producer, position: 0, next_position: 0 });
             self.open.len() - 1
         });
         let output = &mut self.open[index];
@@ -63,9 +63,8 @@ impl Outputs {
             let found = format!("{} follows {}", chunk.position, output.position);
             findings.push(rule::POSITION_NOT_DECREASING, pointer(), found);
         } else if chunk.position != output.next_position {
-            let found =
-                format!("{} characters have been sent, found {}", output.next_position, chunk.position);
-            findings.push(rule::POSITION, pointer(), found);
+            let found = format!("expected {}, found {}", output.next_position, chunk.position);
+            findings.push(rule::OUTPUT_POSITION, pointer(), found);
         }
         output.position = chunk.position;
         output.next_position = chunk.position.saturating_add(chunk.length);
@@ -74,7 +73,7 @@ impl Outputs {
                 Some(id) => {
                     self.completed_ids.insert(&id);
                 }
-                None => self.completed_unnamed.push(agent),
+                None => self.completed_unnamed.push(producer),
             }
         }
     }
@@ -86,10 +85,10 @@ impl Outputs {
 
     /// Returns the producer's index, the id and the next position of each incomplete output.
     pub(super) fn iter_open(&self) -> impl Iterator<Item = (usize, Option<&str>, u64)> {
-        self.open.iter().map(|output| (output.agent, output.id.as_deref(), output.next_position))
+        self.open.iter().map(|output| (output.producer, output.id.as_deref(), output.next_position))
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(super) fn open_count(&self) -> usize {
         self.open.len()
     }
 

@@ -36,7 +36,7 @@ struct ProducerState {
 
 impl ProducerStates {
     /// Returns the index of a producer's state. Adds the producer if it is new.
-    pub(super) fn index_of(&mut self, agent: &str) -> usize {
+    pub(super) fn index_or_insert(&mut self, agent: &str) -> usize {
         if let Some(index) = self.all().position(|producer| &*producer.agent == agent) {
             return index;
         }
@@ -115,7 +115,7 @@ impl ProducerStates {
             !matches!(to, AgentState::CallingTool | AgentState::AwaitingInput | AgentState::HandingOff);
         if was_calling_tool && is_state_after_tool && has_open_tool && !producer.has_completed_tool {
             findings.push(
-                rule::TOOL_BEFORE_STATE,
+                rule::TOOL_COMPLETED_BEFORE_STATE,
                 "/to_state".to_owned(),
                 "a tool is still running".to_owned(),
             );
@@ -141,15 +141,18 @@ impl ProducerStates {
         }
     }
 
-    /// Handles `agent.output.streaming`.
+    /// Handles `agent.output.streaming`. While a tool runs, the state may stay `calling_tool`, because the
+    /// producer must not leave it before the tool is completed (§4.3.2).
     pub(super) fn write_output(
         &mut self,
         index: usize,
+        has_open_tool: bool,
         questions: &ObservedQuestions,
         findings: &mut Findings,
     ) {
         let Some(producer) = self.get_mut(index) else { return };
-        if producer.implied != Some(AgentState::WritingOutput) {
+        let is_tool_running = has_open_tool && producer.state == Some(AgentState::CallingTool);
+        if !is_tool_running && producer.implied != Some(AgentState::WritingOutput) {
             producer.check_expected_state(&AgentState::WritingOutput, questions, findings);
         }
         producer.implied = Some(AgentState::WritingOutput);

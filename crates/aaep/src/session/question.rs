@@ -10,7 +10,7 @@ use crate::rule::{self, Findings, Rule};
 #[derive(Clone, Debug)]
 pub(super) struct ObservedQuestion {
     pub(super) token: Box<str>,
-    pub(super) agent: usize,
+    pub(super) producer: usize,
     pub(super) subject: ObservedSubject,
     pub(super) asked_at: Option<UnixMillis>,
     pub(super) timeout_seconds: u64,
@@ -21,6 +21,9 @@ pub(super) struct ObservedQuestion {
     pub(super) reply: ObservedReply,
     /// Whether an event has shown how the question was resolved.
     pub(super) is_resolution_shown: bool,
+    /// Whether a call that the question covers was announced after its acceptance. A call that needs consent removes the
+    /// question instead.
+    pub(super) is_acted_on: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -29,6 +32,7 @@ pub(super) enum ObservedSubject {
         action: Box<str>,
         accept_by_default: bool,
         irreversible: Option<bool>,
+        high_risk: bool,
         may_accept: bool,
         may_reject: bool,
         tool: Option<Box<str>>,
@@ -75,7 +79,7 @@ pub(super) enum ObservedReply {
 
 /// A tool call that is about to run.
 pub(super) struct AttemptedCall<'w> {
-    pub(super) agent: usize,
+    pub(super) producer: usize,
     pub(super) tool: &'w str,
     pub(super) call_id: Option<&'w str>,
     pub(super) digest: Option<&'w str>,
@@ -85,6 +89,28 @@ pub(super) struct AttemptedCall<'w> {
 }
 
 impl ObservedQuestion {
+    /// Returns whether a call was accepted, and no call was announced since. A question that names no tool, and whose action is
+    /// neither irreversible nor of high risk, may be about something other than a call.
+    pub(super) fn awaits_action(&self) -> bool {
+        let is_dangerous = matches!(
+            self.subject,
+            ObservedSubject::Confirmation { irreversible: Some(true), .. }
+                | ObservedSubject::Confirmation { high_risk: true, .. }
+        );
+        matches!(self.status, ObservedStatus::Accepted { .. })
+            && (is_dangerous || self.is_bound())
+            && !self.is_acted_on
+    }
+
+    /// Returns whether the question names the tool or the call that it is about.
+    pub(super) fn is_bound(&self) -> bool {
+        matches!(
+            &self.subject,
+            ObservedSubject::Confirmation { tool, call_id, digest, .. }
+                if [tool, call_id, digest].into_iter().any(Option::is_some)
+        )
+    }
+
     pub(super) fn is_confirmation(&self) -> bool {
         matches!(self.subject, ObservedSubject::Confirmation { .. })
     }
@@ -167,7 +193,11 @@ impl ObservedQuestion {
         match reported.resolved_by {
             Some("timeout" | "closure" | "unreachable") => {
                 if reported.resolved_by == Some("timeout") && is_in_time {
-                    findings.push(rule::DEFAULT_TIME, pointer(), "the deadline has not passed".to_owned());
+                    findings.push(
+                        rule::DEFAULT_NOT_EARLY,
+                        pointer(),
+                        "the deadline has not passed".to_owned(),
+                    );
                 }
                 if self.is_confirmation() && !agree(reported_status, self.default_status()) {
                     let found = format!("found {}", reported.decision.unwrap_or("no decision"));
@@ -269,10 +299,12 @@ impl ObservedQuestion {
         let names_tool = tool.as_deref() == Some(attempted.tool);
         match self.status {
             ObservedStatus::Open if names_tool => Some(rule::ACTION_WAITS),
-            ObservedStatus::Refused { modified: true } if names_tool || self.agent == attempted.agent => {
+            ObservedStatus::Refused { modified: true }
+                if names_tool || self.producer == attempted.producer =>
+            {
                 Some(rule::MODIFIED_ACTION)
             }
-            ObservedStatus::Refused { .. } if names_tool || self.agent == attempted.agent => {
+            ObservedStatus::Refused { .. } if names_tool || self.producer == attempted.producer => {
                 Some(rule::NO_ACTION_AFTER_REJECT)
             }
             _ => None,

@@ -33,14 +33,14 @@ pub(super) struct ObservedQuestions {
 impl ObservedQuestions {
     pub(super) fn ask_confirmation(
         &mut self,
-        agent: usize,
+        producer: usize,
         confirmation: &Confirmation<&str>,
         at: Option<Timestamp>,
         findings: &mut Findings,
     ) {
         let has_open_duplicate = self.list.iter().any(|question| {
             question.status == ObservedStatus::Open
-                && question.agent == agent
+                && question.producer == producer
                 && matches!(&question.subject, ObservedSubject::Confirmation { action, .. } if &**action == confirmation.action)
         });
         if has_open_duplicate {
@@ -54,18 +54,19 @@ impl ObservedQuestions {
             action: confirmation.action.into(),
             accept_by_default: confirmation.accept_by_default,
             irreversible: confirmation.irreversible,
+            high_risk: confirmation.high_risk,
             may_accept: confirmation.may_accept,
             may_reject: confirmation.may_reject,
             tool: confirmation.tool.map(Into::into),
             call_id: confirmation.call_id.map(Into::into),
             digest: confirmation.digest.map(Into::into),
         };
-        self.ask(agent, confirmation.token, confirmation.timeout_seconds, at, subject, findings);
+        self.ask(producer, confirmation.token, confirmation.timeout_seconds, at, subject, findings);
     }
 
     pub(super) fn ask_clarification(
         &mut self,
-        agent: usize,
+        producer: usize,
         clarification: &Clarification<&str>,
         at: Option<Timestamp>,
         findings: &mut Findings,
@@ -74,12 +75,12 @@ impl ObservedQuestions {
             question: clarification.question.into(),
             accepted: clarification.accepted_responses(),
         };
-        self.ask(agent, clarification.token, clarification.timeout_seconds, at, subject, findings);
+        self.ask(producer, clarification.token, clarification.timeout_seconds, at, subject, findings);
     }
 
     fn ask(
         &mut self,
-        agent: usize,
+        producer: usize,
         token: &str,
         timeout_seconds: u64,
         at: Option<Timestamp>,
@@ -93,7 +94,7 @@ impl ObservedQuestions {
         let timeout = question_rules::seconds_to_millis(timeout_seconds);
         self.list.push(ObservedQuestion {
             token: token.into(),
-            agent,
+            producer,
             subject,
             asked_at,
             timeout_seconds,
@@ -102,6 +103,7 @@ impl ObservedQuestions {
             status: ObservedStatus::Open,
             reply: ObservedReply::NoReply,
             is_resolution_shown: false,
+            is_acted_on: false,
         });
     }
 
@@ -255,7 +257,7 @@ impl ObservedQuestions {
     /// `awaiting_input` also resolves the open questions.
     pub(super) fn apply_state_change(
         &mut self,
-        agent: usize,
+        producer: usize,
         left_awaiting_input: bool,
         to: &AgentState,
         event: &SessionEvent<&str>,
@@ -264,13 +266,15 @@ impl ObservedQuestions {
         let at = event.timestamp.map(|at| at.unix_millis());
         let Some(resolution) = &event.reported_resolution else {
             if left_awaiting_input {
-                for question in
-                    self.list.iter_mut().filter(|it| it.agent == agent && it.status == ObservedStatus::Open)
+                for question in self
+                    .list
+                    .iter_mut()
+                    .filter(|it| it.producer == producer && it.status == ObservedStatus::Open)
                 {
                     question.resolve_without_report(to, at, findings);
                 }
             }
-            return self.mark_shown(agent);
+            return self.mark_shown(producer);
         };
         let index = self.list.iter().rposition(|question| &*question.token == resolution.token);
         if let Some(index) = index {
@@ -280,8 +284,8 @@ impl ObservedQuestions {
     }
 
     /// Marks the resolved questions of this producer as shown.
-    pub(super) fn mark_shown(&mut self, agent: usize) {
-        self.mark_shown_where(|question| question.agent == agent);
+    pub(super) fn mark_shown(&mut self, producer: usize) {
+        self.mark_shown_where(|question| question.producer == producer);
     }
 
     fn mark_shown_where(&mut self, matches: impl Fn(&ObservedQuestion) -> bool) {
@@ -321,11 +325,25 @@ impl ObservedQuestions {
             .or_else(|| self.find_earlier_refusal(attempted))
         {
             findings.push(rule, "/tool".to_owned(), "the person has not agreed to this action".to_owned());
+            self.note_reported_call(attempted);
+        }
+        if let Some(question) = self.find_awaiting_action(attempted) {
+            question.is_acted_on = true;
         }
         for question in &mut self.list {
             question.is_resolution_shown |=
                 matches!(question.status, ObservedStatus::Accepted { .. } | ObservedStatus::Presumed);
         }
+    }
+
+    /// Returns the accepted question that a call without danger acts on, preferably one that names the call. A dangerous
+    /// call spends its question.
+    fn find_awaiting_action(&mut self, attempted: &AttemptedCall<'_>) -> Option<&mut ObservedQuestion> {
+        if attempted.irreversible || attempted.high_risk {
+            return None;
+        }
+        let candidates = self.list.iter_mut().filter(|it| it.awaits_action() && it.allows(attempted));
+        candidates.max_by_key(|question| (question.is_bound(), question.producer == attempted.producer))
     }
 
     /// Returns the broken rule if exactly this call was refused, and not accepted since then.
@@ -345,7 +363,7 @@ impl ObservedQuestions {
             .max_by_key(|question| {
                 let is_consistent = !(attempted.irreversible && question.declares_reversible());
                 let is_by_person = question.status == ObservedStatus::Accepted { by_default: false };
-                (is_consistent, is_by_person, question.agent == attempted.agent)
+                (is_consistent, is_by_person, question.producer == attempted.producer)
             })
             .map(|question| question.token.clone());
         if let Some(token) = best
@@ -393,6 +411,14 @@ impl ObservedQuestions {
             (rule::HIGH_RISK_CONSENT, "nobody was asked".to_owned())
         };
         findings.push(rule, pointer(), found);
+        self.note_reported_call(attempted);
+    }
+
+    /// Records that a call without consent was reported, so that the missing call after the acceptance is not reported as well.
+    fn note_reported_call(&mut self, attempted: &AttemptedCall<'_>) {
+        for question in self.list.iter_mut().filter(|question| question.producer == attempted.producer) {
+            question.is_acted_on = true;
+        }
     }
 
     /// Keeps a question whose acceptance was presumed, because its reply may be recorded later. If
@@ -419,10 +445,17 @@ impl ObservedQuestions {
         }
     }
 
-    /// Ends the session. If it completed, resolutions that were not shown are reported; an error or
-    /// a cancellation resolves all open questions.
+    /// Ends the session. If it completed, resolutions that were not shown and accepted actions that no
+    /// call followed are reported; an error or a cancellation resolves all open questions.
     pub(super) fn end(&mut self, is_completed: bool, findings: &mut Findings) {
-        for question in self.list.drain(..).filter(|question| is_completed && !question.is_resolution_shown) {
+        for question in self.list.drain(..).filter(|_| is_completed) {
+            if question.is_resolution_shown {
+                if question.awaits_action() {
+                    let found = format!("{} was accepted, but no call followed", question.token);
+                    findings.push(rule::ACCEPTED_ACTION, String::new(), found);
+                }
+                continue;
+            }
             let rule = match question.status {
                 ObservedStatus::Refused { .. } => rule::REJECT_SHOWN,
                 _ => rule::RESOLUTION_SHOWN,

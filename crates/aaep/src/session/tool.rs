@@ -14,18 +14,18 @@ pub(super) struct ToolCalls {
     /// All call ids that were used.
     used_ids: SeenNames,
     /// The tools of completed calls without an id.
-    completed_names: SeenNames,
+    completed_tools: SeenNames,
 }
 
 #[derive(Clone, Debug)]
 struct OpenCall {
     tool: Arc<str>,
     id: Option<Arc<str>>,
-    agent: usize,
+    producer: usize,
 }
 
 impl ToolCalls {
-    pub(super) fn invoke(&mut self, agent: usize, tool: &str, id: Option<&str>, findings: &mut Findings) {
+    pub(super) fn invoke(&mut self, producer: usize, tool: &str, id: Option<&str>, findings: &mut Findings) {
         match id {
             Some(id) if !self.used_ids.insert(id) => {
                 findings.push(
@@ -39,10 +39,16 @@ impl ToolCalls {
         if self.open.iter().any(|call| call.id.is_none() || id.is_none()) {
             findings.push(rule::CALL_ID_PRESENT, String::new(), "another tool is still running".to_owned());
         }
-        self.open.push(OpenCall { tool: tool.into(), id: id.map(Into::into), agent });
+        self.open.push(OpenCall { tool: tool.into(), id: id.map(Into::into), producer });
     }
 
-    pub(super) fn complete(&mut self, agent: usize, tool: &str, id: Option<&str>, findings: &mut Findings) {
+    pub(super) fn complete(
+        &mut self,
+        producer: usize,
+        tool: &str,
+        id: Option<&str>,
+        findings: &mut Findings,
+    ) {
         if let Some(index) = self.open.iter().position(|call| id.is_some() && call.id.as_deref() == id) {
             let call = self.open.remove(index);
             if &*call.tool != tool {
@@ -54,8 +60,8 @@ impl ToolCalls {
             findings.push(rule::TOOL_COMPLETED_ONCE, String::new(), format!("{id} was completed before"));
             return;
         }
-        let matches_tool = |same_agent: bool| {
-            move |call: &OpenCall| &*call.tool == tool && (call.agent == agent) == same_agent
+        let matches_tool = |same_producer: bool| {
+            move |call: &OpenCall| &*call.tool == tool && (call.producer == producer) == same_producer
         };
         let index = self
             .open
@@ -73,9 +79,9 @@ impl ToolCalls {
                 findings.push(rule::CALL_ID_UNIQUE, "/tool_call_id".to_owned(), found);
             }
             if call.id.is_none() {
-                self.completed_names.insert(&call.tool);
+                self.completed_tools.insert(&call.tool);
             }
-        } else if self.completed_names.contains(tool) {
+        } else if self.completed_tools.contains(tool) {
             findings.push(rule::TOOL_COMPLETED_ONCE, String::new(), format!("{tool:?} was completed before"));
         } else {
             findings.push(rule::TOOL_INVOKED_FIRST, String::new(), format!("{tool:?} was not invoked"));
@@ -85,19 +91,19 @@ impl ToolCalls {
     /// Call this before the session is cloned, so that the clone is cheap. See [`SeenNames`].
     pub(super) fn merge_recent(&mut self) {
         self.used_ids.merge_recent();
-        self.completed_names.merge_recent();
+        self.completed_tools.merge_recent();
     }
 
-    pub(super) fn any_open(&self, agent: usize) -> bool {
-        self.open.iter().any(|call| call.agent == agent)
+    pub(super) fn any_open(&self, producer: usize) -> bool {
+        self.open.iter().any(|call| call.producer == producer)
     }
 
     /// Returns the producer's index, the tool and the id of each running call.
     pub(super) fn iter_open(&self) -> impl Iterator<Item = (usize, &str, Option<&str>)> {
-        self.open.iter().map(|call| (call.agent, &*call.tool, call.id.as_deref()))
+        self.open.iter().map(|call| (call.producer, &*call.tool, call.id.as_deref()))
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(super) fn open_count(&self) -> usize {
         self.open.len()
     }
 

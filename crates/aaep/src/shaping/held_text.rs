@@ -81,7 +81,7 @@ impl<T: AsRef<Event>> HeldText<T> {
     }
 
     /// Returns whether the held text starts with the latest chunk or inside it.
-    pub(super) fn begins_with_last(&self) -> bool {
+    pub(super) fn starts_in_latest_chunk(&self) -> bool {
         self.last_offset.is_none_or(|offset| offset == 0)
     }
 
@@ -95,14 +95,14 @@ impl<T: AsRef<Event>> HeldText<T> {
         &mut self,
         source: &Arc<T>,
         chunk: &OutputStreaming,
-        cutter: &CutSettings,
+        cut_settings: &CutSettings,
         released: &mut Vec<OutgoingEvent<T>>,
     ) {
         let event = (**source).as_ref();
         let time = event.envelope.timestamp;
         let expected = self.position + self.length;
         if expected != chunk.position || !has_same_attributes((*self.last).as_ref(), event) {
-            self.flush(cutter, time, released);
+            self.flush(cut_settings, time, released);
             self.position = chunk.position;
         }
         self.last_offset = Some(self.held.len());
@@ -112,29 +112,29 @@ impl<T: AsRef<Event>> HeldText<T> {
         self.last = Arc::clone(source);
         self.held.push_str(&chunk.chunk);
         self.length += code_point_count(&chunk.chunk);
-        if text_boundaries::may_create_cut(&chunk.chunk, cutter.granularity) {
+        if text_boundaries::may_create_cut(&chunk.chunk, cut_settings.granularity) {
             self.needs_boundary_character = false;
         }
-        self.release_cuts(chunk.complete, cutter, time, released);
+        self.release_cuts(chunk.complete, cut_settings, time, released);
         if chunk.complete {
-            released.push(self.release(self.held.len(), CoalesceHint::Completion, true, cutter, time));
-        } else if cutter.trusts_hints
+            released.push(self.release(self.held.len(), CoalesceHint::Completion, true, cut_settings, time));
+        } else if cut_settings.trusts_hints
             && matches!(chunk.coalesce_hint, Some(CoalesceHint::Sentence | CoalesceHint::Paragraph))
         {
-            self.flush(cutter, time, released);
+            self.flush(cut_settings, time, released);
         }
     }
 
     /// Releases all held text, even if it does not end at a boundary.
     pub(super) fn flush(
         &mut self,
-        cutter: &CutSettings,
+        cut_settings: &CutSettings,
         time: Timestamp,
         released: &mut Vec<OutgoingEvent<T>>,
     ) {
-        self.release_cuts(false, cutter, time, released);
+        self.release_cuts(false, cut_settings, time, released);
         if !self.held.is_empty() {
-            released.push(self.release(self.held.len(), CoalesceHint::None, false, cutter, time));
+            released.push(self.release(self.held.len(), CoalesceHint::None, false, cut_settings, time));
         }
     }
 
@@ -142,14 +142,15 @@ impl<T: AsRef<Event>> HeldText<T> {
     /// something else.
     pub(super) fn flush_complete(
         &mut self,
-        cutter: &CutSettings,
+        cut_settings: &CutSettings,
         time: Timestamp,
         released: &mut Vec<OutgoingEvent<T>>,
     ) {
-        if !self.held.is_empty() && self.pending_text(self.held.len(), false).is_complete(cutter.granularity)
+        if !self.held.is_empty()
+            && self.pending_text(self.held.len(), false).is_complete(cut_settings.granularity)
         {
-            let hint = self.boundary_hint(self.held.len(), cutter);
-            released.push(self.release(self.held.len(), hint, false, cutter, time));
+            let hint = self.boundary_hint(self.held.len(), cut_settings);
+            released.push(self.release(self.held.len(), hint, false, cut_settings, time));
         }
     }
 
@@ -173,22 +174,25 @@ impl<T: AsRef<Event>> HeldText<T> {
     fn release_cuts(
         &mut self,
         is_ended: bool,
-        cutter: &CutSettings,
+        cut_settings: &CutSettings,
         time: Timestamp,
         released: &mut Vec<OutgoingEvent<T>>,
     ) {
         loop {
-            let exceeds_limit = self.held.len() > cutter.max_bytes;
+            let exceeds_limit = self.held.len() > cut_settings.max_bytes;
             if self.needs_boundary_character && !exceeds_limit && !is_ended {
                 return;
             }
             // The search ignores text beyond the limit. Otherwise the cuts would depend on how the
             // text is divided into chunks.
-            let length =
-                if exceeds_limit { self.held.floor_char_boundary(cutter.max_bytes) } else { self.held.len() };
+            let length = if exceeds_limit {
+                self.held.floor_char_boundary(cut_settings.max_bytes)
+            } else {
+                self.held.len()
+            };
             let pending = self.pending_text(length, is_ended && !exceeds_limit);
-            let (at, hint) = match pending.first_cut(cutter.granularity) {
-                CutSearch::At(at) => (at, self.boundary_hint(at, cutter)),
+            let (at, hint) = match pending.first_cut(cut_settings.granularity) {
+                CutSearch::At(at) => (at, self.boundary_hint(at, cut_settings)),
                 CutSearch::Nothing { .. } if exceeds_limit => (pending.forced_cut(), CoalesceHint::None),
                 CutSearch::Nothing { needs_boundary_character } => {
                     self.needs_boundary_character = needs_boundary_character;
@@ -200,19 +204,20 @@ impl<T: AsRef<Event>> HeldText<T> {
                 self.needs_boundary_character = true;
                 return;
             }
-            released.push(self.release(at, hint, false, cutter, time));
+            released.push(self.release(at, hint, false, cut_settings, time));
             self.needs_boundary_character = false;
         }
     }
 
     /// Returns the widest requested boundary at this position.
-    fn boundary_hint(&self, at: usize, cutter: &CutSettings) -> CoalesceHint {
+    fn boundary_hint(&self, at: usize, cut_settings: &CutSettings) -> CoalesceHint {
         let before = &self.held[..at];
         let space = &before[before.trim_end().len()..];
-        match cutter.granularity {
-            _ if cutter.cuts_paragraphs && contains_blank_line(space) => CoalesceHint::Paragraph,
+        match cut_settings.granularity {
+            _ if cut_settings.cuts_paragraphs && contains_blank_line(space) => CoalesceHint::Paragraph,
             CutGranularity::Word
-                if cutter.cuts_sentences && self.pending_text(self.held.len(), false).ends_sentence(at) =>
+                if cut_settings.cuts_sentences
+                    && self.pending_text(self.held.len(), false).ends_sentence(at) =>
             {
                 CoalesceHint::Sentence
             }
@@ -229,7 +234,7 @@ impl<T: AsRef<Event>> HeldText<T> {
         at: usize,
         hint: CoalesceHint,
         is_complete: bool,
-        cutter: &CutSettings,
+        cut_settings: &CutSettings,
         time: Timestamp,
     ) -> OutgoingEvent<T> {
         self.context = code_spans::context_after(&self.held[..at], self.context);
@@ -274,7 +279,7 @@ impl<T: AsRef<Event>> HeldText<T> {
         let mut event = Event { envelope: envelope.clone(), payload };
         event.envelope.timestamp = time;
         update_direction(&mut event);
-        assign_text_id(&mut event, &cutter.terms_digest);
+        assign_text_id(&mut event, &cut_settings.terms_digest);
         OutgoingEvent::Rewritten(Box::new(event))
     }
 }

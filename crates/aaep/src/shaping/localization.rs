@@ -13,8 +13,9 @@ use crate::negotiate::language::lookup;
 
 /// Returns the event in the requested verbosity and language; `None` if there is nothing to change.
 ///
-/// No text is removed. The verbosity only says which summary to use, and the texts in the requested
-/// and in the primary language are swapped. The event keeps its id.
+/// The verbosity only says which summary to use, and the texts in the requested and in the primary
+/// language are swapped. No text is removed, except a variant that duplicates the primary language.
+/// The event keeps its id.
 pub fn localize(event: &Event, terms: &ShapingTerms) -> Option<Event> {
     let translated = translate(event, terms);
     let current = translated.as_ref().unwrap_or(event);
@@ -112,8 +113,8 @@ impl LocalizedFields {
     }
 
     /// Returns the event with the texts of the two languages swapped.
-    fn swap_languages(&self, root: JsonValue<'_>, best: &str, primary: &str) -> String {
-        let requested_suffix = best.replace('-', "_");
+    fn swap_languages(&self, root: JsonValue<'_>, requested: &str, primary: &str) -> String {
+        let requested_suffix = requested.replace('-', "_");
         let primary_suffix = primary.to_ascii_lowercase().replace('-', "_");
         write_object(|writer| {
             for (key, value) in root.members() {
@@ -128,7 +129,7 @@ impl LocalizedFields {
                 };
                 writer.key(&name);
                 match root.member(&format!("summary_normal_{requested_suffix}")) {
-                    Some(summary) if name == "progress" => write_description(value, summary, writer),
+                    Some(summary) if name == "progress" => write_progress(value, summary, writer),
                     _ => writer.raw(value.source()),
                 }
             }
@@ -155,7 +156,7 @@ impl LocalizedFields {
 }
 
 /// Writes `progress` with a translated description, if it has one.
-fn write_description(progress: JsonValue<'_>, summary: JsonValue<'_>, writer: &mut JsonWriter) {
+fn write_progress(progress: JsonValue<'_>, summary: JsonValue<'_>, writer: &mut JsonWriter) {
     writer.open_object();
     for (key, value) in progress.members() {
         writer.key(&key.text().unwrap_or_default()).raw(if key.is_text("description") {

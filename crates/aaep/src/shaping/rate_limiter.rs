@@ -22,8 +22,9 @@ pub(super) struct RateLimiter {
     speaking_until: UnixMillis,
     has_low_cognitive_load: bool,
     quiet_until: UnixMillis,
-    /// Whether all events are held until the next pull, which may come at any time.
-    is_backlog: bool,
+    /// Whether events are always queued, even without a rate or a pace, so that they can be merged until
+    /// `Shaper::pull` takes them.
+    always_queues: bool,
 }
 
 /// Properties of an event that affect when it may be sent.
@@ -46,13 +47,13 @@ impl RateLimiter {
             speaking_until: UnixMillis::MIN,
             has_low_cognitive_load: terms.cognitive_load == CognitiveLoad::Low,
             quiet_until: UnixMillis::MIN,
-            is_backlog: false,
+            always_queues: false,
         }
     }
 
-    /// Creates a limiter that holds all events until the next pull.
+    /// Creates a limiter for a queue that holds all events until the next `Shaper::pull`.
     pub(super) fn for_backlog(terms: &ShapingTerms) -> Self {
-        Self { is_backlog: true, ..Self::new(terms) }
+        Self { always_queues: true, ..Self::new(terms) }
     }
 
     /// Applies new terms. Events that were already sent still count.
@@ -70,7 +71,7 @@ impl RateLimiter {
         self.interval_micros.is_some()
             || self.pace_wpm.is_some()
             || self.has_low_cognitive_load
-            || self.is_backlog
+            || self.always_queues
     }
 
     /// Returns whether an event may be sent before an earlier event.
@@ -117,7 +118,7 @@ impl RateLimiter {
 mod tests {
     use super::*;
 
-    const ANY: OutgoingKind = OutgoingKind { is_text: false, is_mergeable: false };
+    const PLAIN: OutgoingKind = OutgoingKind { is_text: false, is_mergeable: false };
 
     #[test]
     fn no_second_contains_more_events_than_the_rate() {
@@ -128,8 +129,8 @@ mod tests {
             });
             let mut sent = Vec::new();
             for now in (0..3000).map(UnixMillis::new) {
-                while limiter.earliest_send_time(ANY) <= now {
-                    limiter.record_sent(ANY, || 0, now);
+                while limiter.earliest_send_time(PLAIN) <= now {
+                    limiter.record_sent(PLAIN, || 0, now);
                     sent.push(now);
                 }
             }

@@ -38,17 +38,17 @@ impl<T: AsRef<Event>> Shaper<T> {
         let Some(buffer) = self.sessions.get_mut(&held.outgoing.event().envelope.session_id) else {
             return Some(held);
         };
-        for index in (0..buffer.queued.len()).rev() {
-            let Some(number) = buffer.queued.get(index).copied() else { continue };
+        for index in (0..buffer.queued_ids.len()).rev() {
+            let Some(number) = buffer.queued_ids.get(index).copied() else { continue };
             let Some(earlier) = self.queue.get_mut(number) else { continue };
-            match earlier.merge_with(&held, self.cutter.max_bytes, &self.cutter.terms_digest) {
+            match earlier.merge_with(&held, self.cut_settings.max_bytes, &self.cut_settings.terms_digest) {
                 MergeResult::Merged(outgoing) => {
                     earlier.outgoing = outgoing;
                     return None;
                 }
                 MergeResult::Cancelled => {
                     self.queue.take(number);
-                    buffer.queued.remove(index);
+                    buffer.queued_ids.remove(index);
                     return None;
                 }
                 MergeResult::Independent => {}
@@ -71,7 +71,7 @@ impl<T: AsRef<Event>> Shaper<T> {
         held.was_delayed = true;
         let session = held.outgoing.event().envelope.session_id.clone();
         let number = self.queue.push(held);
-        self.sessions.entry(session).or_default().queued.push_back(number);
+        self.sessions.entry(session).or_default().queued_ids.push_back(number);
     }
 
     /// Returns the number and the kind of the queued event that may be sent first, and its earliest
@@ -81,11 +81,11 @@ impl<T: AsRef<Event>> Shaper<T> {
         let mut best: Option<(u64, OutgoingKind, UnixMillis)> = None;
         for (number, held) in self.queue.iter() {
             let buffer = self.sessions.get(&held.outgoing.event().envelope.session_id);
-            if buffer.is_some_and(|buffer| buffer.queued.front() != Some(&number)) {
+            if buffer.is_some_and(|buffer| buffer.queued_ids.front() != Some(&number)) {
                 continue;
             }
             let is_mergeable = self.rate_limiter.may_reorder()
-                && buffer.into_iter().flat_map(|buffer| buffer.queued.iter().skip(1)).all(|later| {
+                && buffer.into_iter().flat_map(|buffer| buffer.queued_ids.iter().skip(1)).all(|later| {
                     self.queue.get(*later).is_none_or(|later| held.kind.is_mergeable_before(later.kind))
                 });
             let kind = outgoing_kind(held, is_mergeable);
@@ -103,7 +103,7 @@ impl<T: AsRef<Event>> Shaper<T> {
     pub(super) fn dequeue(&mut self, number: u64) -> Option<HeldEvent<T>> {
         let held = self.queue.take(number)?;
         if let Some(buffer) = self.sessions.get_mut(&held.outgoing.event().envelope.session_id) {
-            buffer.queued.pop_front();
+            buffer.queued_ids.pop_front();
         }
         Some(held)
     }
@@ -120,12 +120,12 @@ impl<T: AsRef<Event>> Shaper<T> {
             _ => 0,
         };
         self.rate_limiter.record_sent(kind, words, now);
-        self.set_send_time(held, now)
+        self.finalize(held, now)
     }
 
-    /// Sets the timestamp to the time of sending if the event was delayed, or was overtaken by a
-    /// later event of its session.
-    pub(super) fn set_send_time(&mut self, held: HeldEvent<T>, now: UnixMillis) -> OutgoingEvent<T> {
+    /// Returns the event to send. Its timestamp becomes the time of sending if it was delayed, or was
+    /// overtaken by a later event of its session.
+    pub(super) fn finalize(&mut self, held: HeldEvent<T>, now: UnixMillis) -> OutgoingEvent<T> {
         if self.sessions.is_empty() && !held.was_delayed {
             return held.outgoing;
         }

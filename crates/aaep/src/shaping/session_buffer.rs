@@ -9,8 +9,8 @@ use seal::Timestamp;
 pub(super) struct SessionBuffer<T> {
     /// Outputs whose text waits for a boundary.
     pub(super) texts: Vec<HeldText<T>>,
-    /// The queue numbers of the session's held events, in order.
-    pub(super) queued: VecDeque<u64>,
+    /// The numbers under which the session's held events are in the queue, oldest first.
+    pub(super) queued_ids: VecDeque<u64>,
     /// The timestamp of the last sent event. Later events must not have an earlier timestamp
     /// (§3.2.5).
     pub(super) last_timestamp: Option<Timestamp>,
@@ -20,12 +20,12 @@ pub(super) struct SessionBuffer<T> {
 
 impl<T> Default for SessionBuffer<T> {
     fn default() -> Self {
-        Self { texts: Vec::new(), queued: VecDeque::new(), last_timestamp: None, is_ended: false }
+        Self { texts: Vec::new(), queued_ids: VecDeque::new(), last_timestamp: None, is_ended: false }
     }
 }
 
 impl<T> SessionBuffer<T> {
     pub(super) fn is_idle(&self) -> bool {
-        self.texts.is_empty() && self.queued.is_empty()
+        self.texts.is_empty() && self.queued_ids.is_empty()
     }
 }

@@ -44,7 +44,7 @@ pub struct Shaper<T> {
     limits: ShaperLimits,
     /// Which of the twelve core types the filters allow.
     allowed_core_types: [bool; EventType::CORE.len()],
-    pub(super) cutter: CutSettings,
+    pub(super) cut_settings: CutSettings,
     /// Whether output is passed on in the agent's own chunks.
     passes_output_uncut: bool,
     pub(super) rate_limiter: RateLimiter,
@@ -74,7 +74,7 @@ impl<T: AsRef<Event>> Shaper<T> {
         };
         Self {
             allowed_core_types: allowed_core_types(&terms),
-            cutter: build_cutter(&terms, limits),
+            cut_settings: build_cut_settings(&terms, limits),
             passes_output_uncut: terms.cut_granularity().is_none(),
             rate_limiter: RateLimiter::new(&terms),
             terms,
@@ -93,7 +93,7 @@ impl<T: AsRef<Event>> Shaper<T> {
     /// Creates a shaper that only queues events for a slow reader (C-C18). It neither filters nor
     /// localizes them. Events wait for the next pull, which may come at any time. Until then they
     /// are merged with other held events, as under a rate limit.
-    pub fn backlog(limits: ShaperLimits) -> Self {
+    pub fn for_backlog(limits: ShaperLimits) -> Self {
         let mut filters = EventFilters::new();
         filters.include = Some(vec!["*".to_owned()]);
         let terms = ShapingTerms {
@@ -128,7 +128,7 @@ impl<T: AsRef<Event>> Shaper<T> {
     /// ```
     #[must_use]
     pub fn trust_hints(mut self) -> Self {
-        self.cutter.trusts_hints = true;
+        self.cut_settings.trusts_hints = true;
         self
     }
 
@@ -136,8 +136,10 @@ impl<T: AsRef<Event>> Shaper<T> {
     /// new rate.
     pub fn renegotiate(&mut self, terms: Arc<ShapingTerms>) {
         self.allowed_core_types = allowed_core_types(&terms);
-        self.cutter =
-            CutSettings { trusts_hints: self.cutter.trusts_hints, ..build_cutter(&terms, self.limits) };
+        self.cut_settings = CutSettings {
+            trusts_hints: self.cut_settings.trusts_hints,
+            ..build_cut_settings(&terms, self.limits)
+        };
         self.passes_output_uncut = terms.cut_granularity().is_none();
         self.rate_limiter.update_terms(&terms);
         self.terms = terms;
@@ -202,7 +204,7 @@ impl<T: AsRef<Event>> Shaper<T> {
     /// Returns the next event that may be sent now. Call it until it returns `None`.
     pub fn pull(&mut self, now: UnixMillis) -> Option<OutgoingEvent<T>> {
         if let Some(held) = self.ready.pop_front() {
-            return Some(self.set_send_time(held, now));
+            return Some(self.finalize(held, now));
         }
         if let Some(mut held) = self.single.take() {
             let kind = outgoing_kind(&held, true);
@@ -233,7 +235,8 @@ impl<T: AsRef<Event>> Shaper<T> {
         self.next_queued(UnixMillis::MIN).map(|(_, _, at)| at)
     }
 
-    /// Returns the number of events that are held because of the rate or the pace.
+    /// Returns the number of events that are held because of the rate (events per second) or the pace
+    /// (words per minute).
     pub fn held_count(&self) -> usize {
         self.queue.len() + usize::from(self.single.is_some())
     }
@@ -281,9 +284,9 @@ impl<T: AsRef<Event>> Shaper<T> {
         let mut released = Vec::new();
         for text in &mut buffer.texts {
             if is_terminal {
-                text.flush(&self.cutter, event.envelope.timestamp, &mut released);
+                text.flush(&self.cut_settings, event.envelope.timestamp, &mut released);
             } else {
-                text.flush_complete(&self.cutter, event.envelope.timestamp, &mut released);
+                text.flush_complete(&self.cut_settings, event.envelope.timestamp, &mut released);
             }
         }
         let text_count = buffer.texts.len();
@@ -307,9 +310,10 @@ impl<T: AsRef<Event>> Shaper<T> {
     /// Those events would be misleading after it. For example, a tool call after a question would
     /// look as if the answer had allowed it.
     ///
-    /// Held text and progress are sent after a question if the state change before the question is
-    /// held as well. Otherwise they are sent before it, because they would change the implied state
-    /// (C-B7) or follow the end of the session.
+    /// If the event is a question and the state change that leads to it is still held, held text and
+    /// progress stay queued and follow the question. In all other cases they are sent before the
+    /// critical event: after it, they would imply another state (C-B7), or follow the end of the
+    /// session.
     fn push_critical(&mut self, event: &Arc<T>) {
         let value = (**event).as_ref();
         let session = &value.envelope.session_id;
@@ -317,11 +321,11 @@ impl<T: AsRef<Event>> Shaper<T> {
         if is_text {
             self.release_texts(value);
         }
-        let releases_all = !self.follows_held_question_state(value);
+        let releases_all = !self.question_state_is_held(value);
         if let Some(buffer) = self.sessions.get_mut(session) {
             let queue = &mut self.queue;
             let ready = &mut self.ready;
-            buffer.queued.retain(|number| {
+            buffer.queued_ids.retain(|number| {
                 let stays_queued = !releases_all
                     && queue
                         .get(*number)
@@ -342,18 +346,18 @@ impl<T: AsRef<Event>> Shaper<T> {
         self.ready.push_back(HeldEvent::new(outgoing, self.log_position));
     }
 
-    /// Returns whether an event is a question and the state change before it is held.
-    fn follows_held_question_state(&self, event: &Event) -> bool {
+    /// Returns whether an event is a question and the state change that leads to it is held.
+    fn question_state_is_held(&self, event: &Event) -> bool {
         let envelope = &event.envelope;
         matches!(event.payload, Payload::AwaitingConfirmation(_) | Payload::AwaitingClarification(_))
             && self.sessions.get(&envelope.session_id).is_some_and(|buffer| {
-                let held = buffer.queued.iter().rev().filter_map(|number| self.queue.get(*number));
+                let held = buffer.queued_ids.iter().rev().filter_map(|number| self.queue.get(*number));
                 held.map(|held| held.outgoing.event())
                     .any(|earlier| leads_to_question(earlier, &envelope.producer.agent_id))
             })
     }
 
-    /// Returns whether a chunk must go through the cutter. If output is passed on in the agent's
+    /// Returns whether a chunk must be cut. If output is passed on in the agent's
     /// own chunks, this is necessary only while earlier text of the output is held.
     fn needs_cutting(&self, event: &Event, chunk: &OutputStreaming) -> bool {
         !self.passes_output_uncut
@@ -379,12 +383,12 @@ impl<T: AsRef<Event>> Shaper<T> {
             (std::mem::take(&mut self.release_buffer), self.log_position);
         if let Some(text) = buffer.texts.get_mut(index) {
             first_log_position = if text.is_empty() { self.log_position } else { text.first_log_position };
-            text.push_chunk(event, chunk, &self.cutter, &mut released);
+            text.push_chunk(event, chunk, &self.cut_settings, &mut released);
             if self.passes_output_uncut || self.held_text_count > self.limits.max_held_outputs {
-                text.flush(&self.cutter, value.envelope.timestamp, &mut released);
+                text.flush(&self.cut_settings, value.envelope.timestamp, &mut released);
             }
             text.first_log_position =
-                if text.begins_with_last() { self.log_position } else { first_log_position };
+                if text.starts_in_latest_chunk() { self.log_position } else { first_log_position };
             if chunk.complete || text.is_empty() || self.passes_output_uncut {
                 buffer.texts.swap_remove(index);
                 self.held_text_count -= 1;
@@ -406,7 +410,7 @@ impl<T: AsRef<Event>> Shaper<T> {
             buffer.texts.iter().map(|text| text.first_log_position).min().unwrap_or(self.log_position);
         let mut released = Vec::new();
         for text in &mut buffer.texts {
-            text.flush(&self.cutter, event.envelope.timestamp, &mut released);
+            text.flush(&self.cut_settings, event.envelope.timestamp, &mut released);
         }
         self.held_text_count -= buffer.texts.len();
         buffer.texts.clear();
@@ -435,7 +439,7 @@ fn without_handoff_context<T: AsRef<Event>>(outgoing: &OutgoingEvent<T>) -> Outg
     OutgoingEvent::Rewritten(Box::new(event))
 }
 
-fn build_cutter(terms: &ShapingTerms, limits: ShaperLimits) -> CutSettings {
+fn build_cut_settings(terms: &ShapingTerms, limits: ShaperLimits) -> CutSettings {
     CutSettings {
         granularity: terms.cut_granularity().unwrap_or(CutGranularity::Completion),
         max_bytes: limits.max_text_bytes,

@@ -14,8 +14,8 @@ use seal::UnixMillis;
 use serde_json::json;
 
 use super::consent_hub::*;
-use crate::support::byte_choices::Choices;
-use crate::support::choice_bytes;
+use crate::support::byte_choices::RandomChoices;
+use crate::support::random_bytes;
 use testing::property::cases;
 
 const LISTENERS: [&str; 3] = ["ada", "bob", "cleo"];
@@ -26,9 +26,9 @@ fn call_arguments(n: u8) -> String {
     format!(r#"{{"question":{n}}}"#)
 }
 
-/// What the observer has recorded about one question.
+/// The naive implementation's view of one question.
 #[derive(Debug)]
-struct ObservedQuestion {
+struct ModelQuestion {
     session: usize,
     irreversible: bool,
     accept_by_default: bool,
@@ -56,7 +56,8 @@ enum SubscriptionLink {
 struct RandomHistory {
     hub: ConsentHub,
     now: UnixMillis,
-    observed: BTreeMap<u8, ObservedQuestion>,
+    /// The naive implementation's questions.
+    model: BTreeMap<u8, ModelQuestion>,
     links: [SubscriptionLink; 3],
     is_session_ended: [bool; 2],
 }
@@ -65,7 +66,7 @@ impl RandomHistory {
     fn new() -> Self {
         let links = [SubscriptionLink::Open, SubscriptionLink::Open, SubscriptionLink::Open];
         let hub = ConsentHub::with_listeners(&LISTENERS);
-        Self { hub, now: T0, observed: BTreeMap::new(), links, is_session_ended: [false; 2] }
+        Self { hub, now: T0, model: BTreeMap::new(), links, is_session_ended: [false; 2] }
     }
 
     /// Returns whether the listener is connected or can still resume its subscription.
@@ -78,13 +79,13 @@ impl RandomHistory {
     }
 
     fn is_open(&self, n: u8) -> bool {
-        self.observed.get(&n).is_some_and(|observed_question| {
-            observed_question.resolved.is_none() && !self.is_session_ended[observed_question.session]
+        self.model.get(&n).is_some_and(|model_question| {
+            model_question.resolved.is_none() && !self.is_session_ended[model_question.session]
         })
     }
 
     /// Performs one random action. `Err` is a violated invariant.
-    fn step(&mut self, choices: &mut Choices<'_>) -> Result<(), TestCaseError> {
+    fn step(&mut self, choices: &mut RandomChoices<'_>) -> Result<(), TestCaseError> {
         let n = u8::try_from(choices.below(6)).unwrap();
         let listener = choices.below(3);
         match choices.below(14) {
@@ -108,7 +109,7 @@ impl RandomHistory {
         }
     }
 
-    fn ask(&mut self, n: u8, choices: &mut Choices<'_>) -> Result<(), TestCaseError> {
+    fn ask(&mut self, n: u8, choices: &mut RandomChoices<'_>) -> Result<(), TestCaseError> {
         let (irreversible, accept_by_default) =
             [(true, false), (false, true), (false, false)][choices.below(3)];
         let timeout_seconds = [10, 70][choices.below(2)];
@@ -127,7 +128,7 @@ impl RandomHistory {
         let names: Vec<&str> = listeners.iter().map(|listener| LISTENERS[*listener]).collect();
         let before = self.hub.registry.clone();
         let result = self.hub.try_ask(&event, &names, self.now);
-        let is_valid = !self.observed.contains_key(&n) && !self.is_session_ended[session];
+        let is_valid = !self.model.contains_key(&n) && !self.is_session_ended[session];
         prop_assert_eq!(result.is_ok(), is_valid, "{:?}", result);
         let Ok(outcomes) = result else {
             prop_assert!(self.hub.registry == before);
@@ -135,7 +136,7 @@ impl RandomHistory {
         };
         let timeout_ms = timeout_seconds * 1000;
         let entitled_listeners = listeners.into_iter().filter(|listener| self.is_live(*listener)).collect();
-        let observed_question = ObservedQuestion {
+        let model_question = ModelQuestion {
             session,
             irreversible,
             accept_by_default,
@@ -148,34 +149,39 @@ impl RandomHistory {
             resolved_at: UnixMillis::MIN,
             is_spent: false,
         };
-        self.observed.insert(n, observed_question);
+        self.model.insert(n, model_question);
         let is_unreachable = !self.can_be_answered(n);
         prop_assert_eq!(resolutions(&outcomes).len(), usize::from(is_unreachable));
         self.check_outcomes(&outcomes)
     }
 
     fn can_be_answered(&self, n: u8) -> bool {
-        let observed_question = &self.observed[&n];
-        observed_question.entitled_listeners.iter().any(|listener| match self.links[*listener] {
+        let model_question = &self.model[&n];
+        model_question.entitled_listeners.iter().any(|listener| match self.links[*listener] {
             SubscriptionLink::Open => true,
             // A question whose default is accept does not wait for a lost listener.
-            SubscriptionLink::Lost(until) => self.now < until && !observed_question.accept_by_default,
+            SubscriptionLink::Lost(until) => self.now < until && !model_question.accept_by_default,
             SubscriptionLink::Closed => false,
         })
     }
 
-    fn reply(&mut self, n: u8, listener: usize, choices: &mut Choices<'_>) -> Result<(), TestCaseError> {
+    fn reply(
+        &mut self,
+        n: u8,
+        listener: usize,
+        choices: &mut RandomChoices<'_>,
+    ) -> Result<(), TestCaseError> {
         let sender = if choices.below(5) == 0 { choices.below(3) } else { listener };
         let decision = ["accept", "reject"][choices.below(2)];
         let has_late_timestamp = choices.below(6) == 0;
-        let deadline = self.observed.get(&n).map_or(self.now, |observed_question| observed_question.deadline);
+        let deadline = self.model.get(&n).map_or(self.now, |model_question| model_question.deadline);
         let timestamp = if has_late_timestamp { deadline } else { self.now };
         let is_valid = self.is_open(n)
             && self.now < deadline
             && timestamp < deadline
             && sender == listener
             && self.is_live(listener)
-            && self.observed[&n].entitled_listeners.contains(&listener);
+            && self.model[&n].entitled_listeners.contains(&listener);
         let before = self.hub.registry.clone();
         let text = reply(n, LISTENERS[listener], decision, timestamp);
         if choices.below(8) == 0 {
@@ -192,7 +198,7 @@ impl RandomHistory {
             is_valid,
             "{:?} to {:?} at {}",
             result,
-            self.observed.get(&n),
+            self.model.get(&n),
             self.now - T0
         );
         let Ok(outcomes) = result else {
@@ -216,18 +222,16 @@ impl RandomHistory {
         );
         let can_extend = self.is_open(n)
             && self.is_live(listener)
-            && self.observed[&n].entitled_listeners.contains(&listener);
+            && self.model[&n].entitled_listeners.contains(&listener);
         let now = self.now;
-        let observed_question = self
-            .observed
-            .get_mut(&n)
-            .filter(|observed_question| can_extend && now < observed_question.deadline);
-        let extensible = observed_question.filter(|observed_question| {
-            observed_question.deadline < observed_question.asked_at + 10 * observed_question.timeout_ms
+        let model_question =
+            self.model.get_mut(&n).filter(|model_question| can_extend && now < model_question.deadline);
+        let extensible = model_question.filter(|model_question| {
+            model_question.deadline < model_question.asked_at + 10 * model_question.timeout_ms
         });
         prop_assert_eq!(result.is_ok(), extensible.is_some());
         match extensible {
-            Some(observed_question) => observed_question.deadline += observed_question.timeout_ms,
+            Some(model_question) => model_question.deadline += model_question.timeout_ms,
             None => prop_assert!(self.hub.registry == before),
         }
         Ok(())
@@ -236,13 +240,13 @@ impl RandomHistory {
     fn wake(&mut self) -> Result<(), TestCaseError> {
         let outcomes = self.hub.wake(self.now);
         self.check_outcomes(&outcomes)?;
-        for (n, observed_question) in &self.observed {
+        for (n, model_question) in &self.model {
             prop_assert!(
-                !self.is_open(*n) || self.now < observed_question.deadline,
+                !self.is_open(*n) || self.now < model_question.deadline,
                 "question {} is open past its deadline",
                 n
             );
-            let is_unreachable = !self.can_be_answered(*n) && self.now >= observed_question.grace_until;
+            let is_unreachable = !self.can_be_answered(*n) && self.now >= model_question.grace_until;
             prop_assert!(
                 !self.is_open(*n) || !is_unreachable,
                 "question {} is open, but nobody can answer it",
@@ -258,7 +262,7 @@ impl RandomHistory {
     fn change_subscription(
         &mut self,
         listener: usize,
-        choices: &mut Choices<'_>,
+        choices: &mut RandomChoices<'_>,
     ) -> Result<(), TestCaseError> {
         let id = sub(LISTENERS[listener]);
         let (is_live, choice) = (self.is_live(listener), choices.below(4));
@@ -285,7 +289,7 @@ impl RandomHistory {
     }
 
     fn cancel(&mut self, n: u8) -> Result<(), TestCaseError> {
-        let can_cancel = self.is_open(n) && self.now < self.observed[&n].deadline;
+        let can_cancel = self.is_open(n) && self.now < self.model[&n].deadline;
         let cancelled = self.hub.registry.cancel_question(&token(n), self.now);
         prop_assert_eq!(cancelled.is_ok(), can_cancel);
         let outcomes = cancelled.map(|staged| self.hub.commit(staged)).unwrap_or_default();
@@ -293,7 +297,7 @@ impl RandomHistory {
     }
 
     /// The listener stops session 0, or its agent ends it. Session 1 is never ended.
-    fn end_session(&mut self, listener: usize, choices: &mut Choices<'_>) -> Result<(), TestCaseError> {
+    fn end_session(&mut self, listener: usize, choices: &mut RandomChoices<'_>) -> Result<(), TestCaseError> {
         let outcomes = if choices.below(2) == 0 {
             let stopped =
                 self.hub.send(LISTENERS[listener], &stop_request(LISTENERS[listener], self.now), self.now);
@@ -305,13 +309,13 @@ impl RandomHistory {
             self.hub.commit(staged)
         };
         self.check_outcomes(&outcomes)?;
-        let mut session_questions = self.observed.values().filter(|question| question.session == 0);
+        let mut session_questions = self.model.values().filter(|question| question.session == 0);
         prop_assert!(session_questions.all(|question| question.resolved.is_some()));
         self.is_session_ended[0] = true;
         Ok(())
     }
 
-    fn spend(&mut self, n: u8, choices: &mut Choices<'_>) -> Result<(), TestCaseError> {
+    fn spend(&mut self, n: u8, choices: &mut RandomChoices<'_>) -> Result<(), TestCaseError> {
         let session = choices.below(2);
         let irreversible = choices.below(2) == 0;
         let id = aaep::SessionId::parse([SESSION, OTHER_SESSION][session]).unwrap();
@@ -322,27 +326,27 @@ impl RandomHistory {
             high_risk: irreversible,
             ..call(&id, Some(&token), Some(&arguments))
         };
-        let is_covered = self.observed.get(&n).is_some_and(|observed_question| {
-            let is_by_reply = observed_question.resolved == Some((true, ResolvedBy::Reply));
-            let is_accepted = observed_question.resolved.is_some_and(|(accepted, _)| accepted);
+        let is_covered = self.model.get(&n).is_some_and(|model_question| {
+            let is_by_reply = model_question.resolved == Some((true, ResolvedBy::Reply));
+            let is_accepted = model_question.resolved.is_some_and(|(accepted, _)| accepted);
             let is_recent =
-                self.now.get().saturating_sub(observed_question.resolved_at.get()) <= MAX_CONSENT_AGE_MS;
+                self.now.get().saturating_sub(model_question.resolved_at.get()) <= MAX_CONSENT_AGE_MS;
             let is_sufficient = if irreversible {
-                is_by_reply && observed_question.irreversible && is_recent
+                is_by_reply && model_question.irreversible && is_recent
             } else {
                 is_accepted
             };
-            observed_question.session == session
+            model_question.session == session
                 && !self.is_session_ended[session]
                 && is_sufficient
-                && !observed_question.is_spent
+                && !model_question.is_spent
         });
         let before = self.hub.registry.clone();
         let staged = self.hub.registry.spend(&call, self.now);
         let result = staged.map(|staged| self.hub.commit(staged));
-        prop_assert_eq!(result.is_ok(), is_covered, "{:?} on {:?}", result, self.observed.get(&n));
-        match self.observed.get_mut(&n) {
-            Some(observed_question) if is_covered => observed_question.is_spent = true,
+        prop_assert_eq!(result.is_ok(), is_covered, "{:?} on {:?}", result, self.model.get(&n));
+        match self.model.get_mut(&n) {
+            Some(model_question) if is_covered => model_question.is_spent = true,
             _ => prop_assert!(self.hub.registry == before),
         }
         Ok(())
@@ -360,8 +364,8 @@ impl RandomHistory {
             self.now,
             RESUME_WINDOW_MS,
         );
-        for observed_question in self.observed.values_mut() {
-            observed_question.grace_until = self.now + RESUME_WINDOW_MS;
+        for model_question in self.model.values_mut() {
+            model_question.grace_until = self.now + RESUME_WINDOW_MS;
         }
         for (name, link) in LISTENERS.iter().zip(&mut self.links) {
             match link {
@@ -372,7 +376,7 @@ impl RandomHistory {
         // The journal knows which sessions have ended.
         if self.is_session_ended[0] {
             let session_questions =
-                self.observed.iter().filter(|(_, observed_question)| observed_question.session == 0);
+                self.model.iter().filter(|(_, model_question)| model_question.session == 0);
             registry.restore_ended_session(&session(), session_questions.map(|(n, _)| token(*n)));
         }
         self.hub = ConsentHub { registry };
@@ -388,33 +392,31 @@ impl RandomHistory {
 
     fn check_resolution(&mut self, resolution: &Resolution) -> Result<(), TestCaseError> {
         let n = (0..6).find(|n| token(*n) == resolution.token).unwrap();
-        let (is_reachable, is_in_grace) = (self.can_be_answered(n), self.now < self.observed[&n].grace_until);
-        let observed_question = self.observed.get_mut(&n).unwrap();
-        prop_assert!(observed_question.resolved.is_none(), "resolved twice");
+        let (is_reachable, is_in_grace) = (self.can_be_answered(n), self.now < self.model[&n].grace_until);
+        let model_question = self.model.get_mut(&n).unwrap();
+        prop_assert!(model_question.resolved.is_none(), "resolved twice");
         let accepted = resolution.answer == QuestionAnswer::Decision(Decision::Accept);
         match resolution.resolved_by {
             ResolvedBy::Reply => {}
             ResolvedBy::Timeout => {
                 prop_assert!(
-                    self.now >= observed_question.deadline && accepted == observed_question.accept_by_default
+                    self.now >= model_question.deadline && accepted == model_question.accept_by_default
                 );
             }
             ResolvedBy::Closure => {
-                prop_assert!(
-                    !is_reachable && !is_in_grace && accepted == observed_question.accept_by_default
-                );
+                prop_assert!(!is_reachable && !is_in_grace && accepted == model_question.accept_by_default);
             }
             ResolvedBy::Unreachable => {
-                prop_assert!(!is_reachable && accepted == observed_question.accept_by_default);
+                prop_assert!(!is_reachable && accepted == model_question.accept_by_default);
             }
             _ => prop_assert!(!accepted),
         }
         prop_assert!(
-            !(observed_question.irreversible && accepted && resolution.resolved_by != ResolvedBy::Reply),
+            !(model_question.irreversible && accepted && resolution.resolved_by != ResolvedBy::Reply),
             "nothing irreversible is accepted by default"
         );
-        observed_question.resolved = Some((accepted, resolution.resolved_by));
-        observed_question.resolved_at = resolution.resolved_at;
+        model_question.resolved = Some((accepted, resolution.resolved_by));
+        model_question.resolved_at = resolution.resolved_at;
         Ok(())
     }
 }
@@ -423,8 +425,8 @@ proptest! {
     #![proptest_config(cases(600))]
 
     #[test]
-    fn a_naive_implementation_agrees_with_the_registry(bytes in choice_bytes(400)) {
-        let mut choices = Choices::new(&bytes);
+    fn a_naive_implementation_agrees_with_the_registry(bytes in random_bytes(400)) {
+        let mut choices = RandomChoices::new(&bytes);
         let mut history = RandomHistory::new();
         for _ in 0..60 {
             history.step(&mut choices)?;

@@ -19,10 +19,10 @@ fn the_first_of_two_replies_in_a_batch_counts() {
     let mut hub = hub_with_question();
     let first = stage_message(&mut hub.registry, "ada", &reply(1, "ada", "reject", T0 + 1), T0 + 1).unwrap();
     let second = stage_message(&mut hub.registry, "bob", &reply(1, "bob", "accept", T0 + 1), T0 + 1);
-    assert_eq!(second.unwrap_err(), IgnoreReason::Pending);
+    assert_eq!(second.unwrap_err(), IgnoreReason::ChangeStaged);
     let extension = stage_message(&mut hub.registry, "bob", &extend_request(1, "bob", None, T0 + 1), T0 + 1);
-    assert_eq!(extension.unwrap_err(), IgnoreReason::Pending);
-    assert_eq!(hub.registry.cancel_question(&token(1), T0 + 1).unwrap_err(), IgnoreReason::Pending);
+    assert_eq!(extension.unwrap_err(), IgnoreReason::ChangeStaged);
+    assert_eq!(hub.registry.cancel_question(&token(1), T0 + 1).unwrap_err(), IgnoreReason::ChangeStaged);
     assert!(
         hub.registry.handle_deadlines(T0 + 200_000).is_empty(),
         "the deadline does not resolve the question either"
@@ -51,7 +51,7 @@ fn an_abandoned_change_has_no_effect() {
 }
 
 #[test]
-fn a_staged_question_is_visible_to_the_next_question() {
+fn a_duplicate_of_a_staged_question_is_refused_and_the_staged_one_cannot_be_answered_yet() {
     let mut hub = ConsentHub::with_listeners(&["ada"]);
     let first = hub.registry.ask(&parse_event(&confirmation(1)), [sub("ada")], T0).unwrap();
     let repeated = hub.registry.ask(&parse_event(&confirmation(1)), [sub("ada")], T0).unwrap_err();
@@ -114,7 +114,7 @@ fn a_stop_applies_to_staged_changes() {
     hub.commit(extension);
     let reply_before_commit =
         stage_message(&mut hub.registry, "ada", &reply(1, "ada", "accept", T0 + 4), T0 + 4);
-    assert_eq!(reply_before_commit.unwrap_err(), IgnoreReason::Pending, "the stop is still staged");
+    assert_eq!(reply_before_commit.unwrap_err(), IgnoreReason::ChangeStaged, "the stop is still staged");
     hub.commit(staged_stop);
     assert_eq!(hub.wake(T0 + 9_000_000), []);
     assert_eq!(hub.answer("ada", 3, "accept", T0 + 5).unwrap_err(), IgnoreReason::AlreadyResolved);
@@ -145,7 +145,7 @@ fn a_question_with_two_abandoned_changes_can_be_answered() {
         stage_message(&mut hub.registry, "ada", &extend_request(1, "ada", None, T0 + 1), T0 + 1).unwrap();
     let staged_stop = stage_message(&mut hub.registry, "ada", &stop_request("ada", T0 + 1), T0 + 1).unwrap();
     hub.registry.abandon(extension);
-    assert_eq!(hub.answer("ada", 1, "accept", T0 + 2).unwrap_err(), IgnoreReason::Pending);
+    assert_eq!(hub.answer("ada", 1, "accept", T0 + 2).unwrap_err(), IgnoreReason::ChangeStaged);
     hub.registry.abandon(staged_stop);
     assert!(hub.registry == before);
     assert!(hub.answer("ada", 1, "accept", T0 + 2).is_ok());

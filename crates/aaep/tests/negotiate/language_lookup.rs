@@ -3,8 +3,8 @@
 use aaep::negotiate::language::{LanguageMatch, can_serve, choose};
 use proptest::prelude::*;
 
-use crate::support::byte_choices::Choices;
-use crate::support::choice_bytes;
+use crate::support::byte_choices::RandomChoices;
+use crate::support::random_bytes;
 use testing::property::cases;
 
 const TAGS: [&str; 22] = [
@@ -36,8 +36,8 @@ proptest! {
     #![proptest_config(cases(4000))]
 
     #[test]
-    fn the_choice_follows_the_order_of_the_rules(bytes in choice_bytes(24)) {
-        let mut choices = Choices::new(&bytes);
+    fn the_choice_follows_the_order_of_the_rules(bytes in random_bytes(24)) {
+        let mut choices = RandomChoices::new(&bytes);
         let mut random_tags = |limit: usize| -> Vec<&str> {
             (0..choices.below(limit)).map(|_| choices.pick(&TAGS)).collect()
         };

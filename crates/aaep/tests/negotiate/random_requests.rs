@@ -4,7 +4,7 @@ use aaep::event::{CoalesceHint, Producer};
 use aaep::negotiate::{Extension, Offer};
 use serde_json::{Map, Value, json};
 
-use crate::support::byte_choices::Choices;
+use crate::support::byte_choices::RandomChoices;
 
 const TAGS: [&str; 12] = [
     "en",
@@ -54,7 +54,7 @@ pub(crate) const EVENT_TYPES: [&str; 8] = [
 ];
 
 /// Generates capabilities that can be parsed. Some of them are invalid.
-pub(crate) fn random_capabilities(choices: &mut Choices<'_>) -> Map<String, Value> {
+pub(crate) fn random_capabilities(choices: &mut RandomChoices<'_>) -> Map<String, Value> {
     let mut capabilities = Map::new();
     let mut insert_if = |name: &str, is_present: bool, value: Value| {
         if is_present {
@@ -100,7 +100,7 @@ pub(crate) fn random_capabilities(choices: &mut Choices<'_>) -> Map<String, Valu
     capabilities
 }
 
-fn random_filters(choices: &mut Choices<'_>) -> Value {
+fn random_filters(choices: &mut RandomChoices<'_>) -> Value {
     let mut filters = Map::new();
     for name in ["include", "exclude"] {
         if choices.flip() {
@@ -110,7 +110,7 @@ fn random_filters(choices: &mut Choices<'_>) -> Value {
     Value::Object(filters)
 }
 
-fn random_object(choices: &mut Choices<'_>) -> Value {
+fn random_object(choices: &mut RandomChoices<'_>) -> Value {
     match choices.below(3) {
         0 => json!({}),
         1 => json!({ "strength": choices.below(9), "deep": { "er": [1, "two"] } }),
@@ -119,13 +119,13 @@ fn random_object(choices: &mut Choices<'_>) -> Value {
 }
 
 /// Returns up to `max_len` random options. The list can be empty and can contain duplicates.
-fn pick_some<T: Copy>(choices: &mut Choices<'_>, options: &[T], max_len: usize) -> Vec<T> {
+fn pick_some<T: Copy>(choices: &mut RandomChoices<'_>, options: &[T], max_len: usize) -> Vec<T> {
     let count = if choices.one_in(12) { 0 } else { 1 + choices.below(max_len) };
     (0..count).map(|_| choices.pick(options)).collect()
 }
 
 /// Generates the offer of a producer that supports all features or only some of them.
-pub(crate) fn random_offer(choices: &mut Choices<'_>) -> Offer {
+pub(crate) fn random_offer(choices: &mut RandomChoices<'_>) -> Offer {
     let strings = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect();
     let mut offer = Offer::new(Producer::new("bank"));
     if choices.flip() {

@@ -243,7 +243,8 @@ pub(crate) fn has_undeclared_prefix(document: &Value) -> bool {
         "sayso" => !items(&document["@context"]).any(|uri| uri == "urn:sayso:context:v1"),
         "" | "not a prefix" => true,
         prefix => {
-            !declares_vocabulary(document) || !prefix.starts_with(|letter: char| letter.is_ascii_alphabetic())
+            !declares_vocabulary(document)
+                || !prefix.starts_with(|character: char| character.is_ascii_alphabetic())
         }
     })
 }
@@ -260,7 +261,7 @@ pub(crate) fn has_wrong_sayso_body(document: &Value) -> bool {
 
 fn is_token(value: &Value) -> bool {
     value.as_str().and_then(|text| text.strip_prefix("rpl_")).is_some_and(|suffix| {
-        (1..=64).contains(&suffix.len()) && suffix.chars().all(|letter| letter.is_ascii_alphanumeric())
+        (1..=64).contains(&suffix.len()) && suffix.chars().all(|character| character.is_ascii_alphanumeric())
     })
 }
 

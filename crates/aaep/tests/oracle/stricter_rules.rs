@@ -268,7 +268,7 @@ pub(crate) const STRICTER_RULES: &[StricterRule] = &[
                 .flat_map(|name| ["include", "exclude"].map(|list| &document[name]["event_filters"][list]))
                 .flat_map(items)
                 .filter_map(Value::as_str)
-                .any(|pattern| pattern.chars().rev().skip(1).any(|letter| letter == '*'))
+                .any(|pattern| pattern.chars().rev().skip(1).any(|character| character == '*'))
         },
     },
     StricterRule {

@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum TimeClass {
     Valid,
-    /// A fraction that has neither 0, 3 nor 6 digits.
+    /// A fraction with a number of digits other than 0, 3 or 6.
     FractionDigits,
     /// A lowercase t or z.
     LowercaseLetters,
@@ -171,7 +171,7 @@ pub(crate) const SECRETS: &[&str] = &[
 ];
 /// Texts that mix both directions without direction marks (§11.4.2).
 pub(crate) const MIXED_DIRECTION_TEXTS: &[&str] = &["Shalom שלום.", "كلمة word.", "قال hello لها."];
-/// Other texts for people. Each ends a sentence.
+/// Other texts for people. Each ends with the end of a sentence.
 pub(crate) const TEXTS: &[&str] = &[
     "All is well.",
     "x.",

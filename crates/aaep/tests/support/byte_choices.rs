@@ -1,11 +1,11 @@
 //! A source of choices for generators. A choice consumes one byte, or three if there are many options.
 
 /// Derives choices from bytes. When the bytes are used up, every choice is the first and simplest option.
-pub(crate) struct Choices<'c> {
+pub(crate) struct RandomChoices<'c> {
     bytes: std::slice::Iter<'c, u8>,
 }
 
-impl<'c> Choices<'c> {
+impl<'c> RandomChoices<'c> {
     pub(crate) fn new(bytes: &'c [u8]) -> Self {
         Self { bytes: bytes.iter() }
     }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::byte_choices::Choices;
+use super::byte_choices::RandomChoices;
 use super::recording_line::RecordingLine;
 use super::sample_texts::{LANGUAGES, SampleLanguage};
 
@@ -22,13 +22,13 @@ pub(crate) struct ProducerIdentity {
 }
 
 pub(crate) struct EventWriter<'c> {
-    pub(crate) choices: Choices<'c>,
+    pub(crate) choices: RandomChoices<'c>,
     ids_created: u64,
 }
 
 impl<'c> EventWriter<'c> {
     pub(crate) fn new(bytes: &'c [u8]) -> Self {
-        Self { choices: Choices::new(bytes), ids_created: 0 }
+        Self { choices: RandomChoices::new(bytes), ids_created: 0 }
     }
 
     /// Returns a new id that looks random.

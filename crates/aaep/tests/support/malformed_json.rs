@@ -1,6 +1,6 @@
 //! JSON that no agent should write, and corrupted copies of valid lines.
 
-use super::byte_choices::Choices;
+use super::byte_choices::RandomChoices;
 use super::recording_line::RecordingLine;
 
 const UNUSUAL_NUMBERS: [&str; 18] = [
@@ -55,7 +55,7 @@ const UNUSUAL_KEYS: [&str; 12] = [
 ];
 
 /// Returns a random JSON value. Some values are nested slightly deeper than the limit.
-pub(crate) fn json(choices: &mut Choices<'_>, depth: usize) -> String {
+pub(crate) fn json(choices: &mut RandomChoices<'_>, depth: usize) -> String {
     let kinds = if depth == 0 { 4 } else { 7 };
     match choices.below(kinds) {
         0 => choices.pick(&["null", "true", "false"]).to_owned(),
@@ -79,7 +79,7 @@ pub(crate) fn json(choices: &mut Choices<'_>, depth: usize) -> String {
 }
 
 /// Returns the text with a few bytes changed, inserted, duplicated or removed. The result is always UTF-8.
-pub(crate) fn damage(choices: &mut Choices<'_>, text: &str) -> String {
+pub(crate) fn damage(choices: &mut RandomChoices<'_>, text: &str) -> String {
     const STRAY: &[u8] = b"{}[]\":,\\u0123456789abcdefDd-+.eE /tnrf\x00\x1f\x7f\xc3\xa9\xed\xa0\x80 \xf0\x9f";
     let mut bytes = text.as_bytes().to_vec();
     for _ in 0..=choices.below(4) {
@@ -100,7 +100,7 @@ pub(crate) fn damage(choices: &mut Choices<'_>, text: &str) -> String {
 }
 
 /// Returns the line with some values replaced by arbitrary JSON, and some members added.
-pub(crate) fn line(choices: &mut Choices<'_>, line: &RecordingLine) -> String {
+pub(crate) fn line(choices: &mut RandomChoices<'_>, line: &RecordingLine) -> String {
     let mut members: Vec<String> = line
         .names()
         .filter_map(|name| {

@@ -32,6 +32,6 @@ use proptest::prelude::*;
 
 /// Generates the bytes for the choices of one test case. Fewer and smaller bytes make simpler cases, so proptest
 /// shrinks well.
-pub(crate) fn choice_bytes(max_len: usize) -> impl Strategy<Value = Vec<u8>> {
+pub(crate) fn random_bytes(max_len: usize) -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(any::<u8>(), 0..max_len)
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::byte_choices::Choices;
+use super::byte_choices::RandomChoices;
 use super::member_edits::{self, MemberEdit};
 use super::recording_line::RecordingLine;
 use super::sample_recording::SampleRecording;
@@ -47,7 +47,7 @@ impl Mutation {
 
     /// Returns a random mutation of a line or a member. A third of the time, it changes a member such that the line
     /// stays valid by itself and only the rules about order can reject the change.
-    pub(crate) fn random(recording: &SampleRecording, choices: &mut Choices<'_>) -> Mutation {
+    pub(crate) fn random(recording: &SampleRecording, choices: &mut RandomChoices<'_>) -> Mutation {
         let category = choices.below(3);
         if category == 0 {
             let mutations = Self::line_mutations(recording);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::byte_choices::Choices;
+use super::byte_choices::RandomChoices;
 use super::event_writer::{EventWriter, PayloadFields, ProducerIdentity, SUBSCRIPTION, sentence};
 use super::producer_script::{DraftLine, LineTiming, ProducerScript};
 use super::recording_line::RecordingLine;
@@ -25,7 +25,7 @@ impl SampleRecording {
     pub(crate) fn of(bytes: &[u8]) -> Self {
         // Content and interleaving draw from separate bytes, so that neither uses up the bytes of the other.
         let (content_bytes, order_bytes) = bytes.split_at(bytes.len() * 2 / 3);
-        let (mut writer, mut choices) = (EventWriter::new(content_bytes), Choices::new(order_bytes));
+        let (mut writer, mut choices) = (EventWriter::new(content_bytes), RandomChoices::new(order_bytes));
         let lines = if choices.one_in(3) { handshake() } else { Vec::new() };
         let handshake_len = lines.len();
         let mut builder = RecordingBuilder { lines, ..RecordingBuilder::default() };
@@ -54,7 +54,7 @@ impl SampleRecording {
 /// Generates one session, by one producer or two.
 fn session(
     writer: &mut EventWriter<'_>,
-    choices: &mut Choices<'_>,
+    choices: &mut RandomChoices<'_>,
     id: &str,
     parent: Option<&str>,
 ) -> Vec<DraftLine> {
@@ -152,7 +152,7 @@ fn handshake() -> Vec<RecordingLine> {
 }
 
 /// Merges the sequences at random. The order within each sequence stays the same.
-fn interleave(choices: &mut Choices<'_>, sequences: Vec<Vec<DraftLine>>) -> Vec<DraftLine> {
+fn interleave(choices: &mut RandomChoices<'_>, sequences: Vec<Vec<DraftLine>>) -> Vec<DraftLine> {
     let mut sequences: Vec<_> =
         sequences.into_iter().map(|sequence| sequence.into_iter().peekable()).collect();
     let mut merged = Vec::new();
@@ -178,7 +178,7 @@ struct RecordingBuilder {
 }
 
 impl RecordingBuilder {
-    fn append(&mut self, choices: &mut Choices<'_>, draft: DraftLine) {
+    fn append(&mut self, choices: &mut RandomChoices<'_>, draft: DraftLine) {
         self.elapsed_ms += choices.pick(&[1, 0, 0, 7, 250, 1500]);
         let DraftLine { mut line, timing } = draft;
         match &timing {
@@ -209,7 +209,7 @@ impl RecordingBuilder {
 
     /// Gives an answered question a timeout of at least twice the time that the answer took, so that no reminder was
     /// due before the answer.
-    fn set_sufficient_timeout(&mut self, choices: &mut Choices<'_>, token: &str) {
+    fn set_sufficient_timeout(&mut self, choices: &mut RandomChoices<'_>, token: &str) {
         let took_ms = self.elapsed_ms - self.asked_at(token);
         let seconds = (took_ms / 1000 + 1) * 2 + i64::from(u8::try_from(choices.below(40)).unwrap_or(0));
         self.lines[self.question_lines[token]].set("timeout_seconds", Value::from(seconds));
@@ -217,7 +217,7 @@ impl RecordingBuilder {
 }
 
 /// Formats a time in one of the forms that §3.2.5 allows.
-pub(crate) fn random_timestamp(choices: &mut Choices<'_>, millis: i64) -> String {
+pub(crate) fn random_timestamp(choices: &mut RandomChoices<'_>, millis: i64) -> String {
     match choices.below(6) {
         4 => timestamp(millis, "000Z"),
         5 => timestamp(millis + 3_600_000, "+01:00"),

@@ -1,9 +1,13 @@
 //! Who may answer which item, reused ids, and invalid amounts.
 
-use asp::escrow::{Deposit, EscrowAgent, EscrowError, EscrowLedger};
+use asp::escrow::{
+    Deposit, EscrowAnswer, EscrowError, EscrowId, EscrowLedger, EscrowProvider as _, EscrowRequest,
+    LedgerOperation,
+};
 use asp::session::ReceiverChecks;
 use asp::state_machine::State;
-use asp::{Amount, CommitmentId, Currency, RejectCode};
+use asp::{Amount, CommitmentId, Currency, Reference, RejectCode, SessionId};
+use seal::UnixMillis;
 
 use crate::support::bodies::{COMMIT, accept, commit, counter, invitation, propose, reject};
 use crate::support::record_harness::{A, B, RecordHarness, time};
@@ -170,17 +174,28 @@ fn currency(text: &str) -> Currency {
 #[test]
 fn currencies_are_not_mixed() {
     let mut ledger = EscrowLedger::default();
-    ledger.credit(BUYER.agent(), &amount("1000"), &currency("EUR")).unwrap();
+    let credit = LedgerOperation::Credit {
+        reference: Reference::parse("payment-1").unwrap(),
+        agent: BUYER.agent().clone(),
+        amount: amount("1000"),
+        currency: currency("EUR"),
+    };
+    ledger.apply(&ledger.plan(credit, UnixMillis::new(0)).unwrap()).unwrap();
     assert!(!ledger.can_cover(BUYER.agent(), &amount("10.50"), &currency("USD")));
     assert!(ledger.can_cover(BUYER.agent(), &amount("10.50"), &currency("EUR")));
-    let id = CommitmentId::parse("cmt_1").unwrap();
+    let id = EscrowId {
+        session_id: SessionId::parse("01890a5d-ac96-774b-bcce-b302099a8057").unwrap(),
+        commitment_id: CommitmentId::parse("cmt_1").unwrap(),
+    };
     let deposit = Deposit {
         depositor: BUYER.agent().clone(),
         beneficiary: SELLER.agent().clone(),
         amount: amount("10.50"),
         currency: currency("USD"),
     };
-    assert_eq!(ledger.hold(&id, deposit), Err(EscrowError::InsufficientFunds));
+    let request = EscrowRequest::Hold { id: id.clone(), deposit };
+    let answer = ledger.submit(&request, UnixMillis::new(0));
+    assert_eq!(answer, EscrowAnswer::Refused(EscrowError::InsufficientFunds));
     assert_eq!(ledger.deposit(&id), None);
     assert_eq!(ledger.balance(BUYER.agent(), &currency("EUR")), 1_000_000_000_000);
     assert_eq!(ledger.balance(BUYER.agent(), &currency("USD")), 0);

@@ -121,7 +121,9 @@ pub(crate) fn full_body(performative: Performative) -> &'static str {
         Performative::Propose => {
             r#"{"proposalId":"prop_1","type":"work","subject":"menus","terms":{"pages":4},"validUntil":"2026-01-02T04:00:00Z"}"#
         }
-        Performative::Accept => r#"{"referenceId":"prop_0","note":"gladly"}"#,
+        Performative::Accept => {
+            r#"{"referenceId":"prop_0","note":"gladly","consent":{"receipt":{},"signature":"a..b"}}"#
+        }
         Performative::Reject => {
             r#"{"code":"policy_violation","reason":"too expensive","referenceId":"prop_0"}"#
         }
@@ -152,7 +154,7 @@ pub(crate) const COMMIT: &str = r#"{"commitmentId":"cmt_1","terms":{"obligations
 {"party":"agent://b.example/seller","action":"print","deadline":"2026-01-05T00:00:00Z","verificationMethod":"by eye"},
 {"party":"agent://a.example/buyer","action":"pay","deadline":"2026-01-06T00:00:00Z"}],
 "penalties":{"lateFulfillment":"half","nonDelivery":"all"}},"deadline":"2026-01-06T00:00:00Z",
-"escrow":{"amount":"10.50","currency":"USD","releaseCondition":"delivered"},"proposalId":"prop_0"}"#;
+"escrow":{"amount":"10.50","currency":"USD","releaseCondition":"delivered"},"proposalId":"prop_0","consent":{"receipt":{},"signature":"a..b"}}"#;
 
 /// Returns the members of a body of this kind.
 pub(crate) fn members(performative: Performative) -> &'static [MemberSpec] {
@@ -165,7 +167,13 @@ pub(crate) fn members(performative: Performative) -> &'static [MemberSpec] {
             ("terms", true, Object),
             ("validUntil", false, Time),
         ],
-        Performative::Accept => &[("referenceId", true, Reference), ("note", false, Text)],
+        Performative::Accept => &[
+            ("referenceId", true, Reference),
+            ("note", false, Text),
+            ("consent", false, Object),
+            ("consent/receipt", true, Object),
+            ("consent/signature", true, Text),
+        ],
         Performative::Reject => {
             &[("code", true, Text), ("reason", true, Text), ("referenceId", false, Reference)]
         }
@@ -212,6 +220,9 @@ pub(crate) fn members(performative: Performative) -> &'static [MemberSpec] {
             ("escrow/currency", true, Currency),
             ("escrow/releaseCondition", false, Text),
             ("proposalId", false, Proposal),
+            ("consent", false, Object),
+            ("consent/receipt", true, Object),
+            ("consent/signature", true, Text),
         ],
         Performative::Delegate => &[
             ("delegationId", true, Reference),

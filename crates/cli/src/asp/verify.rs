@@ -1,12 +1,13 @@
-//! `sayso asp verify`: checks the hash chain, signatures, proofs and state transitions of a transcript.
+//! `sayso asp verify`: checks the hash chain, signatures, proofs, state transitions and consents of a transcript.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use asp::message::{AuthenticatedMessage, Authenticator, PinnedCards};
 use asp::session::{ReceiverChecks, SessionRules};
 use asp::state_machine::Role;
 use asp::{Admission, AspError, AspLimits, AuthenticationError, SessionRecord};
 
+use super::consent_check::ConsentCheck;
 use super::transcript_file::CommandError;
 use super::{narration, transcript_file};
 use crate::ExitStatus;
@@ -21,6 +22,12 @@ pub(crate) struct Arguments {
     /// the cards verify the signatures.
     #[arg(long, value_name = "CARDS")]
     cards: Option<PathBuf>,
+    /// Public key of a hub, as in the hub's manifest.jwk. It verifies the consents of persons in the transcript. May be repeated.
+    #[arg(long, value_name = "JWK")]
+    hub_key: Vec<PathBuf>,
+    /// Report a fault if a commitment was sent or accepted without a valid consent of a person.
+    #[arg(long, requires = "hub_key")]
+    require_consent: bool,
     /// Number of threads. Default: the number of cores, at most 16.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: Option<u16>,
@@ -33,6 +40,25 @@ pub(crate) struct Arguments {
     /// Maximum number of messages in the session.
     #[arg(long, value_name = "N", default_value_t = AspLimits::default().max_messages)]
     max_messages: usize,
+}
+
+/// Verifies a transcript with the default limits, and describes it. With the key of a hub, also verifies the consents.
+pub(super) fn verify_files(
+    file: &Path,
+    cards: &Path,
+    hub_key: Option<&Path>,
+) -> Result<String, CommandError> {
+    let limits = AspLimits::default();
+    verify(&Arguments {
+        file: file.to_owned(),
+        cards: Some(cards.to_owned()),
+        hub_key: hub_key.map(Path::to_owned).into_iter().collect(),
+        require_consent: false,
+        jobs: None,
+        max_message_bytes: limits.max_message_bytes,
+        max_bytes: 1 << 30,
+        max_messages: limits.max_messages,
+    })
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
@@ -52,6 +78,7 @@ fn verify(arguments: &Arguments) -> Result<String, CommandError> {
         ));
     }
     let cards = transcript_file::read_cards(cards)?;
+    let mut consents = ConsentCheck::new(&arguments.hub_key, arguments.require_consent)?;
     let bytes = transcript_file::read(&arguments.file, arguments.max_bytes, transcript_file::MAX_BYTES_HINT)?;
     let limits = AspLimits {
         max_message_bytes: arguments.max_message_bytes,
@@ -83,8 +110,13 @@ fn verify(arguments: &Arguments) -> Result<String, CommandError> {
                     Some(new_record.map_err(|refusal| fault(line, &refusal.to_string()))?.without_texts());
             }
             let Some(record) = &mut record else { continue };
+            let accepted_commit = ConsentCheck::accepted_commit(record.session(), &message.envelope);
             match record.admit(&message, ReceiverChecks::PASSED, None) {
-                Admission::Accepted(_) => {}
+                Admission::Accepted(_) => {
+                    consents
+                        .check(&message.envelope, accepted_commit.as_ref())
+                        .map_err(|error| fault(line, &error))?;
+                }
                 Admission::Refused(refusal) if record.transcript().len() >= limits.max_messages => {
                     return Err(fault(line, &format!("{refusal}; --max-messages raises the limit")));
                 }
@@ -99,7 +131,7 @@ fn verify(arguments: &Arguments) -> Result<String, CommandError> {
         }
     }
     record
-        .map(|record| format_summary(&name, &record))
+        .map(|record| format_summary(&name, &record, consents))
         .ok_or_else(|| fault(1, "the transcript contains no messages"))
 }
 
@@ -154,7 +186,7 @@ fn authenticate_all(
     })
 }
 
-fn format_summary(name: &str, record: &SessionRecord) -> String {
+fn format_summary(name: &str, record: &SessionRecord, consents: ConsentCheck) -> String {
     let session = record.session();
     let messages = pluralize(record.transcript().len() as u64, "message");
     let mut lines = vec![
@@ -162,6 +194,7 @@ fn format_summary(name: &str, record: &SessionRecord) -> String {
         format!("{} invited {}.", session.party(Role::Inviter).agent, session.party(Role::Invited).agent),
         "The hash chain, signatures, proofs, sequence and every state transition are valid. Trust scores and escrow cannot be checked from a transcript.".to_owned(),
     ];
+    lines.extend(consents.into_sentences());
     if let Some(outcome) = session.outcome() {
         lines.extend(narration::describe_outcome(outcome, session, ToString::to_string));
     } else {

@@ -1,4 +1,4 @@
-//! The manifests of agents that the operator configures, and the keys that vouch for manifests.
+//! The manifests of agents that the operator configures, and the keys that verify manifests.
 
 use std::path::{Path, PathBuf};
 

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use asp::AgentCard;
 use client::{TrustRoots, Url};
-use node::{ConsentPolicy, Identity, Node, NodeConfig, NodeService, Person, PersonConfig, Policy};
+use node::{
+    ConsentPolicy, Identity, Node, NodeConfig, NodeService, PeerTransport, Person, PersonConfig, Policy,
+};
 use sd_notify::NotifyState;
 use tokio::signal::unix::SignalKind;
 use wire::HttpServer;
@@ -78,6 +80,9 @@ pub(crate) struct Arguments {
     /// Also store the cards of other agents, and answer searches for them.
     #[arg(long)]
     registry: bool,
+    /// Deliver messages to other nodes over a WebSocket for each session, instead of a request for each message.
+    #[arg(long)]
+    websocket: bool,
     /// Start although the journal has lost acknowledged entries.
     #[arg(long)]
     accept_loss: bool,
@@ -128,6 +133,7 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
         policy,
         limits,
         trust_roots,
+        peer_transport: if arguments.websocket { PeerTransport::WebSocket } else { PeerTransport::Http },
         clients_use_tls: tls.is_some() || config.behind_proxy,
     };
     let result = runtime.block_on(async {

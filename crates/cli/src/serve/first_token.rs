@@ -21,12 +21,12 @@ impl Drop for TemporaryTokenFile {
     }
 }
 
-/// Creates the token file of a data folder with an admin token.
+/// Creates a data folder's token file and puts an admin token into it.
 pub(super) fn create(data: &Path, token_file: &Path) -> Result<(), String> {
     let token =
         Tokens::append(token_file, &admin_token(), &mut SystemRandom).map_err(|error| error.to_string())?;
     let path = data.join(FILE_NAME);
-    // A file that is left from an earlier token file contains a token that no longer works.
+    // An old `admin-token` file contains a token that no longer works.
     let _ = std::fs::remove_file(&path);
     write_token(&path, &token).inspect_err(|_| {
         // Nobody would know the token, so the token file is removed too. The next start creates both files again.

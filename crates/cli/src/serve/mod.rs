@@ -142,7 +142,7 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
         let address = listener.local_addr().map_err(|error| describe_io_error(&error))?;
         let origin = own_origin(config, address);
         let manifest_uri = origin.as_ref().map(|origin| format!("{origin}/.well-known/aaep-manifest.json"));
-        core.publish_manifest(manifest_uri, signed.clone());
+        core.set_hub_manifest(manifest_uri, signed.clone());
         core.set_manifests(origin, agent_manifests.keys, agent_manifests.documents)
             .map_err(|error| error.to_string())?;
         let hub = HubHandle::start_with_telemetry(core, config.fanout, wire::unix_now, telemetry.clone())

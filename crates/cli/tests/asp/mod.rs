@@ -3,12 +3,15 @@
 mod bad_arguments;
 mod cards;
 mod closed_streams;
+mod consents;
 mod demo;
 mod limits;
 mod mutations;
+mod node_commands;
 mod person;
 mod trace;
 mod transcript_layout;
 mod transcripts;
 mod untrusted_text;
+mod walkthrough;
 pub(crate) mod xml_parser;

@@ -186,6 +186,15 @@ pub(crate) const OPENING_LINES: [ScriptLine<'static>; 4] = [
 
 /// Returns the transcript of a session between the test agents: the opening, then these lines. Another seed gives other ids.
 pub(crate) fn scripted_transcript(lines: &[ScriptLine<'_>], seed: u64) -> TestTranscript {
+    changed_transcript(lines, seed, |_, body| body)
+}
+
+/// Like [`scripted_transcript`], but each body is changed before it is sent, for example to add a consent.
+pub(crate) fn changed_transcript(
+    lines: &[ScriptLine<'_>],
+    seed: u64,
+    change: impl Fn(&asp::SessionRecord, Body) -> Body,
+) -> TestTranscript {
     let participant = |own: &TestAgent, peer: &TestAgent| {
         Participant::new(ParticipantConfig {
             card: own.card.clone(),
@@ -207,6 +216,10 @@ pub(crate) fn scripted_transcript(lines: &[ScriptLine<'_>], seed: u64) -> TestTr
     {
         let body = Body::parse(*performative, body).unwrap_or_else(|error| panic!("{error}: {body}"));
         let (sender, receiver) = if *role == Role::Inviter { (0, 1) } else { (1, 0) };
+        let body = match participants[sender].record() {
+            Some(record) => change(record, body),
+            None => body,
+        };
         let sent = participants[sender].send(body, now, &mut random).unwrap();
         let outcome =
             participants[receiver].receive(&sent.text, ReceiverChecks::PASSED, now, &mut random).unwrap();

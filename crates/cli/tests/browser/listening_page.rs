@@ -61,7 +61,7 @@ pub(crate) fn open_settings(page: &mut Page) {
     assert!(page.focused_node().starts_with("heading \"Listening settings\""), "{}", page.focused_node());
 }
 
-/// Unfolds the log.
+/// Expands the log.
 pub(crate) fn open_log(page: &mut Page) {
     page.run_script("document.getElementById('log-details').open = true");
 }

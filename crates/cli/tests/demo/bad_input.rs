@@ -20,7 +20,7 @@ fn malformed_lines_are_handled() {
     demo.read_until("agent: The demo account holds 1250 euros");
     demo.type_line("quit");
     assert_eq!(demo.wait_for_exit(), 0);
-    let is_control = |letter: char| letter.is_control() && letter != '\n';
+    let is_control = |character: char| character.is_control() && character != '\n';
     assert!(!demo.printed.join("\n").contains(is_control), "{:#?}", demo.printed);
 }
 

@@ -17,8 +17,8 @@ fn find_english_words(lines: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     for line in lines {
         let (label, text) = line.split_once(": ").unwrap_or(("", line));
-        assert!(label.chars().all(|letter| letter.is_ascii_lowercase()), "{line}");
-        let words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '-');
+        assert!(label.chars().all(|character| character.is_ascii_lowercase()), "{line}");
+        let words = text.split(|character: char| !character.is_alphanumeric() && character != '-');
         let is_english = |word: &&str| ENGLISH_WORDS.contains(&word.to_lowercase().as_str());
         found.extend(words.filter(is_english).map(|word| format!("{word} in {line}")));
     }

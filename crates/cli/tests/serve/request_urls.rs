@@ -152,7 +152,7 @@ fn unknown_and_foreign_ids_get_identical_responses() {
     let session = bank.start_session();
     let token = bank.ask_confirmation(&session);
     let own_session = shop.start_session();
-    let unknown_session = own_session.replace(|letter: char| letter.is_ascii_digit(), "0");
+    let unknown_session = own_session.replace(|character: char| character.is_ascii_digit(), "0");
     let (unknown, unknown_subscription) = (format!("rpl_{:032}", 0), format!("sub_{:032}", 0));
     let assert_same_response =
         |client: &TestClient, method: &str, foreign: (&str, &str), unknown: (&str, &str)| {

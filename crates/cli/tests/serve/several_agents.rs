@@ -329,7 +329,7 @@ fn an_invited_token_speaks_as_the_producer_that_it_was_invited_for() {
     assert_eq!(guest.post(&events, call).status, 200);
     let end = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
     assert_eq!(owner.post(&events, end).status, 200);
-    assert_eq!(guest.get(&reply).json_str("decision"), "accept", "also after the end");
+    assert_eq!(guest.get(&reply).json_str("decision"), "accept", "even after the end");
     assert!(guest.post(&events, call).body.contains("The session has ended"));
 }
 

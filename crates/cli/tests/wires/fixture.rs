@@ -1,4 +1,4 @@
-//! The real binary with every transport enabled, an agent on HTTP, and listeners with tokens.
+//! The real binary with every transport enabled, an agent over HTTP, and listeners with tokens.
 
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command};
@@ -175,7 +175,7 @@ impl TransportFixture {
         (connection, id)
     }
 
-    /// Connects and subscribes another listener on SSE.
+    /// Connects and subscribes another listener over SSE.
     pub(crate) fn connect_sse_listener(
         &self,
         token: &str,

@@ -1,4 +1,4 @@
-//! Publishes the manifests of agents, and adds to a session's events what they say about its agent.
+//! Publishes the manifests of agents, and adds what a manifest says about an agent to the events of its sessions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use journal::{DamageLocation, JournalError};
 use super::restore::unreadable;
 use super::{Core, OwnedEntry, PostCommit, TurnContext};
 use crate::command::{HubReply, LimitReached, MalformedRequest};
-use crate::compose::{AgentStanding, ManifestNote};
+use crate::compose::{AgentVerification, ManifestNote};
 use crate::manifests::{AgentManifest, MANIFEST_FOLDER, ManifestTrust, PublishedManifests, file_name};
 use crate::{AgentNaming, Principal};
 
@@ -21,28 +21,29 @@ use crate::{AgentNaming, Principal};
 pub(super) struct ManifestRegistry {
     /// The operator's manifests. An agent cannot replace them.
     configured: BTreeMap<Arc<str>, Arc<AgentManifest>>,
-    /// The manifests that agents published.
-    registered: BTreeMap<Arc<str>, Arc<AgentManifest>>,
-    /// The keys that vouch for a manifest.
+    /// The manifests that agents sent.
+    from_agents: BTreeMap<Arc<str>, Arc<AgentManifest>>,
+    /// The keys whose signature makes a manifest of an agent verified.
     keys: Option<TrustedKeys>,
     /// The hub's origin, such as `https://hub.example`, if it is known.
     origin: Option<Box<str>>,
-    published: PublishedManifests,
+    /// The manifests that the server serves: the configured ones, and those of agents for which none is configured.
+    served: PublishedManifests,
 }
 
 impl ManifestRegistry {
     fn get(&self, agent: &str) -> Option<&Arc<AgentManifest>> {
-        self.configured.get(agent).or_else(|| self.registered.get(agent))
+        self.configured.get(agent).or_else(|| self.from_agents.get(agent))
     }
 
     fn uri(&self, agent: &str) -> Option<String> {
         Some(format!("{}{MANIFEST_FOLDER}{}", self.origin.as_deref()?, file_name(agent)))
     }
 
-    fn publish(&self) {
-        let is_replaced = |agent: &Arc<str>| self.configured.contains_key(agent);
-        let registered = self.registered.iter().filter(|(agent, _)| !is_replaced(agent));
-        self.published.replace(registered.chain(&self.configured).map(|(_, manifest)| manifest.clone()));
+    fn update_served(&self) {
+        let is_overridden = |agent: &Arc<str>| self.configured.contains_key(agent);
+        let from_agents = self.from_agents.iter().filter(|(agent, _)| !is_overridden(agent));
+        self.served.replace(from_agents.chain(&self.configured).map(|(_, manifest)| manifest.clone()));
     }
 
     /// Reads a document that an agent published, and checks its signature if it has one and there are keys.
@@ -66,8 +67,8 @@ pub(super) struct ManifestChange {
 }
 
 impl Core {
-    /// Sets what the hub needs to publish manifests: its origin, the keys that vouch for a manifest of an agent, and the
-    /// manifests that the operator configured. Call it before the first turn.
+    /// Sets what the hub needs to publish manifests: its origin, the keys whose signature makes a manifest of an agent
+    /// verified, and the manifests that the operator configured. Call it before the first turn.
     pub fn set_manifests(
         &mut self,
         origin: Option<String>,
@@ -86,7 +87,7 @@ impl Core {
 
     /// Returns a view of the manifests, for the server that serves them.
     pub fn published_manifests(&self) -> PublishedManifests {
-        self.manifests.published.clone()
+        self.manifests.served.clone()
     }
 
     /// Restores the manifests that agents published. If the operator no longer trusts the key that signed a manifest, it is
@@ -95,7 +96,7 @@ impl Core {
         &mut self,
         stored: &[journal::stored::StoredManifest],
     ) -> Result<(), JournalError> {
-        let mut registered = BTreeMap::new();
+        let mut from_agents = BTreeMap::new();
         for stored in stored {
             let unreadable = || unreadable(DamageLocation::Manifest, &stored.agent);
             let text = read_record(&stored.record).ok_or_else(unreadable)?;
@@ -103,10 +104,10 @@ impl Core {
                 let document = ManifestDocument::parse(&text).map_err(|_| unreadable())?;
                 Ok::<_, JournalError>(AgentManifest { document, trust: ManifestTrust::Unverified })
             })?;
-            registered.insert(stored.agent.as_str().into(), Arc::new(manifest));
+            from_agents.insert(stored.agent.as_str().into(), Arc::new(manifest));
         }
-        self.manifests.registered = registered;
-        self.manifests.publish();
+        self.manifests.from_agents = from_agents;
+        self.manifests.update_served();
         Ok(())
     }
 
@@ -135,12 +136,12 @@ impl Core {
             Err(error) => return MalformedRequest::InvalidManifest(Box::new(error)).into(),
         };
         let agent: Arc<str> = manifest.document.manifest.agent_id.as_str().into();
-        if let Err(refusal) = self.check_manifest_owner(principal, &agent, &manifest) {
+        if let Err(refusal) = self.check_manifest_allowed(principal, &agent, &manifest) {
             return refusal;
         }
         let (manifest_uri, is_verified) =
             (self.manifests.uri(&agent), manifest.trust != ManifestTrust::Unverified);
-        if self.manifests.registered.get(&agent).is_none_or(|known| **known != manifest) {
+        if self.manifests.from_agents.get(&agent).is_none_or(|known| **known != manifest) {
             let record = write_record(manifest.document.signed.as_ref().unwrap_or(&manifest.document.json));
             self.staged.bytes += record.len();
             self.stage_manifest(agent.clone(), Some((manifest, record)));
@@ -155,13 +156,15 @@ impl Core {
         let Some(agent) = principal.agent_id.clone().filter(|_| principal.can_publish()) else {
             return HubReply::Forbidden;
         };
-        if self.manifests.registered.contains_key(&agent) || self.is_manifest_staged(&agent) {
+        if self.manifests.from_agents.contains_key(&agent) || self.is_manifest_staged(&agent) {
             self.stage_manifest(agent, None);
         }
         HubReply::Done
     }
 
-    fn check_manifest_owner(
+    /// Checks that the token may publish a manifest of this agent, that the operator has configured none for it, that the
+    /// name in the manifest is acceptable, and that the limit on manifests is not reached.
+    fn check_manifest_allowed(
         &self,
         principal: &Principal,
         agent: &str,
@@ -180,11 +183,11 @@ impl Core {
             return Err(MalformedRequest::ManifestName { max }.into());
         }
         let max = self.limits.manifests;
-        let is_known = |agent: &str| self.manifests.registered.contains_key(agent);
+        let is_known = |agent: &str| self.manifests.from_agents.contains_key(agent);
         let staged = self.staged.writes.iter().filter(
             |write| matches!(write, OwnedEntry::ManifestStored { agent, record: Some(_) } if !is_known(agent)),
         );
-        if !is_known(agent) && self.manifests.registered.len() + staged.count() >= max {
+        if !is_known(agent) && self.manifests.from_agents.len() + staged.count() >= max {
             return Err(LimitReached::Manifests { max }.into());
         }
         Ok(())
@@ -203,42 +206,42 @@ impl Core {
 
     pub(super) fn apply_manifest(&mut self, change: ManifestChange) {
         match change.manifest {
-            Some(manifest) => self.manifests.registered.insert(change.agent, manifest),
-            None => self.manifests.registered.remove(&change.agent),
+            Some(manifest) => self.manifests.from_agents.insert(change.agent, manifest),
+            None => self.manifests.from_agents.remove(&change.agent),
         };
-        self.manifests.publish();
+        self.manifests.update_served();
     }
 
-    /// Adds to a session's producer what the manifest of its agent says: the address of the manifest, and its name for
-    /// the agent if somebody vouches for the manifest. Also returns what listeners may rely on. A caller that needs no
-    /// token can use any agent id, so a manifest proves nothing about it.
+    /// Adds to a session's producer what the manifest of its agent says: the address of the manifest and, if the manifest
+    /// is verified, the name in it. Also returns what is verified about the agent. A caller that needs no token can use
+    /// any agent id, so a manifest proves nothing about it.
     pub(super) fn identify_producer(
         &self,
         principal: &Principal,
         agent: &str,
         producer: OwnedDoc,
-    ) -> (OwnedDoc, AgentStanding) {
-        let mut standing = AgentStanding {
+    ) -> (OwnedDoc, AgentVerification) {
+        let mut verification = AgentVerification {
             has_verified_name: principal.naming != AgentNaming::SelfDeclared,
             manifest: None,
         };
-        let Some(published) = self.manifests.get(agent) else { return (producer, standing) };
+        let Some(published) = self.manifests.get(agent) else { return (producer, verification) };
         let manifest = &published.document.manifest;
         let verified_by =
             published.trust.verified_by().filter(|_| principal.agent_id.as_deref() == Some(agent));
-        standing.manifest = verified_by.map(|verified_by| ManifestNote {
+        verification.manifest = verified_by.map(|verified_by| ManifestNote {
             verified_by,
             contact: manifest.contact.clone().filter(|contact| self.is_short(contact)),
         });
         let name = manifest.agent_name.as_deref().filter(|name| {
             verified_by.is_some() && principal.naming == AgentNaming::SelfDeclared && self.is_short(name)
         });
-        standing.has_verified_name |= name.is_some();
+        verification.has_verified_name |= name.is_some();
         let producer = with_members(
             &producer,
             &[("agent_name", name), ("manifest_uri", self.manifests.uri(agent).as_deref())],
         );
-        (producer, standing)
+        (producer, verification)
     }
 
     /// Returns the states that the manifest of an agent documents, for sessions that define none.

@@ -17,6 +17,7 @@ use super::hub_messages;
 use super::notifications::HubEvent;
 use super::producers::SessionRole;
 use super::publish::EventBatch;
+use super::supplied_summary::SuppliedSummary;
 use super::{Core, OwnedEntry, TurnContext};
 use crate::Principal;
 use crate::command::{
@@ -24,7 +25,6 @@ use crate::command::{
     RequestId,
 };
 use crate::compose::SaysoExtension;
-use crate::reply::{read_handoff_outcome, write_handoff_outcome};
 
 /// How many outcomes of a session are repeated to an agent that reconnects. Older ones are read from the journal.
 const MAX_REMEMBERED_PER_SESSION: usize = 16;
@@ -316,7 +316,7 @@ impl Core {
         self.staged.writes.push(OwnedEntry::HandoffDecided {
             token: token.clone(),
             result: outcome.result,
-            receipt: write_handoff_outcome(outcome),
+            receipt: outcome.to_journal(),
             at: context.now,
         });
         for connection in self.followers_as(&handoff.session, &handoff.agent).collect::<Vec<_>>() {
@@ -403,7 +403,7 @@ impl Core {
 pub(super) fn stored_outcome(stored: &journal::stored::StoredDecision) -> Option<HandoffOutcome> {
     read_record(&stored.record)?;
     // A result that this version does not know does not mean that somebody took over.
-    let outcome = std::str::from_utf8(&stored.receipt).ok().and_then(read_handoff_outcome);
+    let outcome = std::str::from_utf8(&stored.receipt).ok().and_then(HandoffOutcome::from_journal);
     Some(outcome.unwrap_or(HandoffOutcome::of(HandoffResult::Withdrawn)))
 }
 
@@ -415,6 +415,9 @@ fn request_event(request: &JsonValue<'_>) -> HubEvent {
                 out.copy_key(&name);
                 out.copy(&value);
             }
+        }
+        if let Some(summary) = SuppliedSummary::for_event(&EventType::HandoffRequested, request, "") {
+            summary.write(out);
         }
     })
 }

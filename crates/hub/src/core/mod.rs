@@ -30,6 +30,8 @@ mod sessions;
 mod shaper_limit;
 mod subscriber_messages;
 mod subscription;
+mod supplied_states;
+mod supplied_summary;
 mod telemetry;
 mod token_registry;
 
@@ -52,8 +54,10 @@ use crate::command::{
 };
 use crate::delivery::Frame;
 use crate::owned_entry::OwnedEntry;
-use crate::telemetry::{HubCounters, LogEvent};
+use crate::telemetry::{HubMetrics, LogEvent};
 use crate::{AgentConnectionId, HubLimits, Principal};
+pub(crate) use supplied_summary::SuppliedSummary;
+
 use agent_connections::AgentConnections;
 use agent_manifests::{ManifestChange, ManifestRegistry};
 use attach::AttachPoint;
@@ -91,7 +95,7 @@ pub struct Core {
     subscriptions: HashMap<SubscriptionId, LiveSubscription>,
     tokens: TokenRegistry,
     manifests: ManifestRegistry,
-    /// Sessions whose agents ran in the previous process and ended when it exited.
+    /// Sessions of agents that ran in the previous process, and so no longer exist.
     orphans: HashSet<SessionId>,
     /// The subscription of each connected listener.
     listeners: HashMap<crate::ListenerId, SubscriptionId>,
@@ -110,7 +114,8 @@ pub struct Core {
     /// The log position of the last event.
     last_position: u64,
     staged: StagedTurn,
-    /// Requests that wait for the next turn because the last one was full, in order of arrival.
+    /// Requests that wait for the next turn: first those that were deferred, then those for which the last turn had no
+    /// room.
     queued_requests: Vec<Request>,
     /// Subscriptions without a connection, by the time at which they expire.
     resume_deadlines: BTreeSet<(UnixMillis, SubscriptionId)>,
@@ -122,7 +127,7 @@ pub struct Core {
     retry_at: UnixMillis,
     /// Whether the last turn could not be written.
     last_write_failed: bool,
-    counters: Arc<HubCounters>,
+    counters: Arc<HubMetrics>,
     /// Events up to this log position may have been deleted.
     trimmed_up_to: u64,
     /// When the hub next looks for records to delete.
@@ -177,7 +182,7 @@ enum PostCommit {
     ApplyQuestionChange(StagedChange),
     /// Apply a change to the manifests of agents.
     ApplyManifest(ManifestChange),
-    /// Return a finished output.
+    /// Return this `TurnOutput` unchanged.
     Emit(TurnOutput),
     /// Complete an attach, with the frames that the listener missed.
     Attach(attach::PendingAttach),
@@ -235,9 +240,9 @@ impl Core {
         Ok(core)
     }
 
-    /// Announces the manifest's URI to listeners from now on, and sends the signed manifest to those that require one
-    /// (C-F2).
-    pub fn publish_manifest(&mut self, uri: Option<String>, signed: String) {
+    /// Announces the URI of the hub's own manifest to listeners from now on, and sends the signed manifest to those that
+    /// require one (C-F2).
+    pub fn set_hub_manifest(&mut self, uri: Option<String>, signed: String) {
         self.offer.manifest_uri = uri;
         self.offer.signed_manifest = Some(signed);
     }
@@ -294,7 +299,7 @@ impl Core {
         !self.queued_requests.is_empty()
     }
 
-    /// Takes back the list of outputs after they were performed, so that the next turn can reuse it.
+    /// Takes back the list of outputs after they were delivered, so that the next turn can reuse it.
     pub(crate) fn recycle_outputs(&mut self, mut outputs: Vec<TurnOutput>) {
         outputs.clear();
         self.scratch.outputs = outputs;

@@ -451,8 +451,8 @@ impl Core {
         }
         self.check_shared_object("producer", Some(&envelope.doc().root()))?;
         self.check_producer(envelope.source(), "/producer")?;
-        let (envelope, standing) = self.identify_producer(principal, &id, envelope);
-        let has_verified_name = standing.has_verified_name;
+        let (envelope, verification) = self.identify_producer(principal, &id, envelope);
+        let has_verified_name = verification.has_verified_name;
         let lease_until = context.now.saturating_add(self.limits.lease_ms);
         let Some(live) = self.sessions.get_mut(session) else { return Err(HubReply::InvitationNotFound) };
         live.lease_until = live.lease_until.max(lease_until);

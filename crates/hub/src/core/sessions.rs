@@ -15,6 +15,7 @@ use super::output;
 use super::producers::{SessionProducer, SessionProducers, SessionRole};
 use super::publish::EventBatch;
 use super::restore::unreadable;
+use super::supplied_states::SuppliedStates;
 use super::{Core, OwnedEntry, TurnContext};
 use crate::command::{ClosedItem, HubReply, LimitReached, MalformedRequest, RequestBody};
 use crate::compose::{HubMarks, SaysoExtension};
@@ -43,6 +44,8 @@ pub(super) struct LiveSession {
     /// The id that links its events to a trace elsewhere, for events that have none.
     pub(super) correlation_id: Option<Box<str>>,
     pub(super) machine: SessionMachine,
+    /// The states that the hub announced for its producers.
+    pub(super) supplied_states: SuppliedStates,
     /// The latest timestamp of its events, in milliseconds since 1970.
     pub(super) last_timestamp: UnixMillis,
     /// When the agent counts as gone, unless a connection follows the session. Normally this time only moves forward.
@@ -108,14 +111,14 @@ impl Core {
             Ok(states) => states.unwrap_or_else(|| self.manifest_states(&agent)),
             Err(error) => return MalformedRequest::InvalidStates(error).into(),
         };
-        let (producer, standing) = self.identify_producer(principal, &agent, producer);
+        let (producer, verification) = self.identify_producer(principal, &agent, producer);
         let Ok(id) = SessionId::parse(&self.new_id("sess_", context)) else { return HubReply::NotFound };
         // A part of a task is for the same person as the whole.
         let parent_person = parent.as_ref().and_then(|parent| self.sessions.get(parent)?.person.clone());
         let inherited_person = parent_person.filter(|_| root.member("requested_by").is_none());
         let person = inherited_person.clone().or_else(|| requested_by(&root));
         let hints = session_hints(hints.as_ref(), &self.default_language);
-        let main = SessionProducer::of_owner(agent.clone(), producer, standing.has_verified_name);
+        let main = SessionProducer::of_owner(agent.clone(), producer, verification.has_verified_name);
         let live = LiveSession {
             machine: SessionMachine::new(id.as_str()).with_max_open(self.limits.open_items_per_session),
             id: id.clone(),
@@ -127,6 +130,7 @@ impl Core {
             hints,
             own_states,
             correlation_id: self.session_correlation_id(&root),
+            supplied_states: SuppliedStates::default(),
             last_timestamp: UnixMillis::MIN,
             lease_until: context.now.saturating_add(self.limits.lease_ms),
             last_seen: Some(context.now),
@@ -142,7 +146,7 @@ impl Core {
         self.lease_checks.insert((live.lease_until, id.clone()));
         self.sessions.insert(id.clone(), live);
         let mut event = started_event(&root, inherited_person.as_deref());
-        if let Some(manifest) = standing.manifest {
+        if let Some(manifest) = verification.manifest {
             event = event.with_extension(SaysoExtension::Manifest(manifest));
         }
         match self.emit(&id, EventBatch::ForAgent(vec![event], &SessionRole::Owner), context) {
@@ -389,6 +393,7 @@ impl LiveSession {
             },
             correlation_id: root.member("correlation_id").and_then(|id| Some(id.text()?.into())),
             machine: SessionMachine::new(&stored.id).with_max_open(max_open),
+            supplied_states: SuppliedStates::default(),
             last_timestamp: UnixMillis::MIN,
             lease_until,
             last_seen: None,

@@ -99,7 +99,7 @@ impl Core {
             Ok(_) => return Ok(HubReply::Done),
         };
         // If a listener asks for more time and answers in the same turn, the answer must not be lost.
-        if matches!(staged, Err(IgnoreReason::Pending)) {
+        if matches!(staged, Err(IgnoreReason::ChangeStaged)) {
             return Err(Deferred);
         }
         let result_code = match &staged {

@@ -7,11 +7,11 @@ use super::{Core, PostCommit, StagedTurn, TurnContext, WRITE_RETRY_BACKOFF_MS};
 use crate::command::{HubReply, TurnOutput};
 use crate::owned_entry::OwnedEntry;
 use crate::telemetry::LogEvent;
-use crate::{HubCounters, ListenerId};
+use crate::{HubMetrics, ListenerId};
 
 impl Core {
     /// Returns the hub's counters, which can be read from any thread.
-    pub fn counters(&self) -> Arc<HubCounters> {
+    pub fn counters(&self) -> Arc<HubMetrics> {
         self.counters.clone()
     }
 
@@ -94,7 +94,7 @@ impl Core {
         for action in &staged.post_commit {
             if let PostCommit::Attach(attach) = action {
                 let (listener, subscription) = attach.ids();
-                log(LogEvent::ListenerJoined { listener, subscription: subscription.clone() });
+                log(LogEvent::ListenerConnected { listener, subscription: subscription.clone() });
             }
         }
         counters.turns.add(1);

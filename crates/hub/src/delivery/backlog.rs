@@ -36,7 +36,7 @@ const ENVELOPE_BYTES: usize = 512;
 impl Backlog {
     /// Creates an empty backlog.
     pub fn new(limits: DeliveryLimits) -> Self {
-        Self { shaper: Shaper::backlog(ShaperLimits::default()), bytes: 0, limits }
+        Self { shaper: Shaper::for_backlog(ShaperLimits::default()), bytes: 0, limits }
     }
 
     /// Appends a frame or merges it with waiting frames. Returns `false` if the backlog now exceeds its limits.

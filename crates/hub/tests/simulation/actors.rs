@@ -29,7 +29,7 @@ const RENEGOTIATIONS: [&str; 4] = [
 /// Index of the first entry of `CAPABILITIES` with a rate limit.
 pub(crate) const FIRST_RATE_LIMITED: usize = 3;
 /// Indexes of the entries of `CAPABILITIES` that include replies to all questions, without a rate limit.
-const ANSWERING_CAPABILITIES: [usize; 2] = [0, 1];
+pub(crate) const ANSWERING_CAPABILITIES: [usize; 2] = [0, 1];
 
 impl SimulatedWorld {
     pub(crate) fn create_actors(&mut self, agents: usize, listeners: usize) {
@@ -41,9 +41,9 @@ impl SimulatedWorld {
             let name = format!("listener-{number}");
             let scope = SCOPES[self.random.below(SCOPES.len())];
             let principal = if self.random.one_in(8) { observer(&name) } else { listener(&name, scope) };
-            let capabilities = self.random.below(CAPABILITIES.len());
+            let capabilities_index = self.random.below(CAPABILITIES.len());
             let reads_immediately = self.random.one_in(2);
-            self.listeners.push(SimulatedListener::new(principal, capabilities, reads_immediately));
+            self.listeners.push(SimulatedListener::new(principal, capabilities_index, reads_immediately));
         }
     }
 
@@ -52,7 +52,7 @@ impl SimulatedWorld {
         let subscriber = &mut self.listeners[listener_index];
         let principal = subscriber.principal.clone();
         let Some(subscription) = subscriber.subscription.clone() else {
-            let capabilities = CAPABILITIES[subscriber.capabilities];
+            let capabilities = CAPABILITIES[subscriber.capabilities_index];
             let text = format!(
                 r#"{{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"listener","capabilities":{capabilities}}}"#
             );
@@ -112,7 +112,8 @@ impl SimulatedWorld {
             Some((agent.principal.agent_id.clone()?, session.person.clone()))
         });
         subscriber.principal.role.can_answer()
-            && (ANSWERING_CAPABILITIES.contains(&subscriber.capabilities) || subscriber.capabilities == 4)
+            && (ANSWERING_CAPABILITIES.contains(&subscriber.capabilities_index)
+                || subscriber.capabilities_index == 4)
             && session.is_some_and(|(agent, person)| subscriber.principal.scope.covers(&agent, Some(&person)))
     }
 

@@ -12,13 +12,13 @@ use hub::delivery::{Cursor, DeliveryQueue, Frame, NextFrame};
 use hub::{DeliveryGroupId, ListenerId, Principal};
 use seal::UnixMillis;
 
-use crate::simulation::actors::FIRST_RATE_LIMITED;
+use crate::simulation::actors::{ANSWERING_CAPABILITIES, FIRST_RATE_LIMITED};
 use crate::support::text_member;
 
 pub(crate) struct SimulatedListener {
     pub(crate) principal: Principal,
     /// Index into `CAPABILITIES`.
-    pub(crate) capabilities: usize,
+    pub(crate) capabilities_index: usize,
     pub(crate) subscription: Option<String>,
     pub(crate) connection: Option<SimulatedConnection>,
     pub(crate) lost_at: UnixMillis,
@@ -36,7 +36,7 @@ pub(crate) struct SimulatedListener {
     recording: RecordingChecker<RandomState>,
     pub(crate) received: usize,
     /// For each attach: the last id, the end of the log, and the number of private frames.
-    pub(crate) joins: Vec<(Option<String>, u64, usize)>,
+    pub(crate) attaches: Vec<(Option<String>, u64, usize)>,
     pub(crate) history: Vec<String>,
 }
 
@@ -53,10 +53,10 @@ pub(crate) struct SimulatedConnection {
 }
 
 impl SimulatedListener {
-    pub(crate) fn new(principal: Principal, capabilities: usize, reads_immediately: bool) -> Self {
+    pub(crate) fn new(principal: Principal, capabilities_index: usize, reads_immediately: bool) -> Self {
         Self {
             principal,
-            capabilities,
+            capabilities_index,
             subscription: None,
             connection: None,
             lost_at: UnixMillis::default(),
@@ -68,7 +68,7 @@ impl SimulatedListener {
             complete_from: None,
             recording: recording(),
             received: 0,
-            joins: Vec::new(),
+            attaches: Vec::new(),
             history: Vec::new(),
         }
     }
@@ -83,7 +83,7 @@ impl SimulatedListener {
         end: u64,
     ) {
         let mut cursor = Cursor::at_end(queue).with_origin(from);
-        self.joins.push((self.last_id.clone(), end, private_frames.len()));
+        self.attaches.push((self.last_id.clone(), end, private_frames.len()));
         let private_ids = private_frames.iter().filter_map(|frame| id_of(frame)).collect();
         let has_gap =
             private_frames.iter().any(|frame| frame.json().contains("sayso:gap")) || self.last_id.is_none();
@@ -163,7 +163,7 @@ impl SimulatedListener {
     fn check_rules(&mut self, json: &str) {
         // If a rate limit holds an event back, its timestamp is the time at which it is sent. After a reconnect, later
         // events may have earlier timestamps.
-        if !self.reads_immediately || self.capabilities >= FIRST_RATE_LIMITED {
+        if !self.reads_immediately || self.capabilities_index >= FIRST_RATE_LIMITED {
             return;
         }
         self.history.push(json.to_owned());
@@ -174,14 +174,17 @@ impl SimulatedListener {
             panic!("not an event: {json}");
         };
         self.recording.check_event(&step.borrow(), InputPosition::default(), &mut findings);
-        // A listener that receives no questions cannot know what was accepted (C-C1).
-        let receives_questions = self.principal.role.can_answer() && self.capabilities < 2;
-        // After a reconnect, the start of a text is missing if the text was held for more events than are replayed.
-        // Text that was held until a tool started reverts the state that the tool implies (C-B7).
-        let is_excused = |rule: &str| {
-            !receives_questions && rule == "AAEP-4.3.1-3"
-                || self.joins.len() > 1 && rule == "AAEP-4.3.3-2"
-                || rule == "AAEP-4.3.2-3"
+        let receives_questions =
+            self.principal.role.can_answer() && ANSWERING_CAPABILITIES.contains(&self.capabilities_index);
+        let is_excused = |rule: &str| match rule {
+            // A listener that receives no questions cannot know what was accepted (C-C1).
+            "AAEP-4.3.1-3" => !receives_questions,
+            // If text is held while more events pass than are replayed after a reconnect, its start is missing.
+            "AAEP-4.3.3-2" => self.attaches.len() > 1,
+            // Text that was held until after `tool.invoked` implies that the agent writes again (C-B7), so the call
+            // seems to be over before `tool.completed`.
+            "AAEP-4.3.2-3" => true,
+            _ => false,
         };
         let mut errors = findings.take();
         errors.retain(|finding| finding.severity == Severity::Error && !is_excused(finding.rule.id()));

@@ -2,7 +2,8 @@
 //!
 //! SQLite has checksums in its write-ahead log but none in its main file. There, a flipped bit could turn a rejection
 //! into an acceptance. So every row stores 64 bits of a SHA-256 hash, except for index rows and reply attempts. The hash
-//! covers the name of the table (except for events), the columns that matter, and the lengths of texts and byte strings.
+//! covers the name of the table, the columns that are read back, and the lengths of texts and byte strings. For events it
+//! omits the name of the table, and the length of the body, because the body comes last.
 
 use seal::Digest;
 

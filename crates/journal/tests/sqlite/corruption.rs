@@ -112,7 +112,7 @@ fn a_copy_between_two_commits_contains_everything_acknowledged() {
     let mut journal = open(&path).unwrap();
     journal.commit(&[session_opened("s")]).unwrap();
     for number in 1..=3000 {
-        assert_eq!(publish(&mut journal, number, 1, &[1; 500]).0, 1);
+        assert_eq!(write_events(&mut journal, number, 1, &[1; 500]).0, 1);
         if number % 250 == 0 {
             let copy_folder = tempfile::tempdir().unwrap();
             let mut copied = open(&copy(&path, copy_folder.path())).unwrap();
@@ -173,10 +173,10 @@ fn a_wal_torn_in_a_batch_that_was_not_acknowledged_loses_only_that_batch() {
     let path = folder.path().join("journal.db");
     let mut journal = open(&path).unwrap();
     journal.commit(&[session_opened("s")]).unwrap();
-    publish(&mut journal, 1, 19, b"acknowledged");
+    write_events(&mut journal, 1, 19, b"acknowledged");
     // The mark is written after the batch, so a crash during the batch leaves the mark of the previous one.
     let mark = std::fs::read(sibling_path(&path, "-high-water")).unwrap();
-    publish(&mut journal, 20, 1, b"interrupted");
+    write_events(&mut journal, 20, 1, b"interrupted");
     let copy_folder = tempfile::tempdir().unwrap();
     let torn = copy(&path, copy_folder.path());
     std::fs::write(sibling_path(&torn, "-high-water"), mark).unwrap();

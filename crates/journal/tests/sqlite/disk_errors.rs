@@ -20,7 +20,7 @@ fn a_file_at_its_limit_reports_full_loses_nothing_and_recovers() {
 
 /// Fills the journal, checks the error, frees space by trimming, and continues.
 fn fill_then_recover(journal: &mut SqliteJournal) {
-    let (acknowledged, error) = publish(journal, 1, 10_000, &[7; 1000]);
+    let (acknowledged, error) = write_events(journal, 1, 10_000, &[7; 1000]);
     assert!(matches!(error, Some(JournalError::Full)), "{acknowledged} {error:?}");
     assert!(acknowledged > 100, "{acknowledged}");
     let record = vec![7; 100_000];
@@ -73,7 +73,7 @@ fn a_full_disk_is_reported_loses_nothing_and_recovers() {
     if text.contains("no mount") || text.contains("unshare: ") {
         return eprintln!("skipped: mounting is not permitted ({text})");
     }
-    assert!(output.status.success() && text.contains("filled and emptied"), "{text}");
+    assert!(output.status.success() && text.contains("filled and recovered"), "{text}");
 }
 
 /// Runs in the child process of the test above. Does nothing otherwise.
@@ -85,12 +85,12 @@ fn fill_a_disk_if_requested() {
     std::fs::write(disk.join("ballast"), vec![0; 400_000]).unwrap();
     let mut journal = open(&path).unwrap();
     journal.commit(&[session_opened("s")]).unwrap();
-    let (acknowledged, error) = publish(&mut journal, 1, 10_000, &[7; 1000]);
+    let (acknowledged, error) = write_events(&mut journal, 1, 10_000, &[7; 1000]);
     assert!(matches!(error, Some(JournalError::Full)), "{acknowledged} {error:?}");
     assert_eq!(journal.restore().unwrap().last_position, Position::new(acknowledged));
     assert_eq!(journal.events(Position::START, usize::MAX).unwrap().len() as u64, acknowledged);
     std::fs::remove_file(disk.join("ballast")).unwrap();
-    let (later_acknowledged, _) = publish(&mut journal, acknowledged + 1, 10_000, &[7; 1000]);
+    let (later_acknowledged, _) = write_events(&mut journal, acknowledged + 1, 10_000, &[7; 1000]);
     assert!(later_acknowledged > 10, "{later_acknowledged}");
     let copy_folder = tempfile::tempdir_in("/var/tmp").unwrap();
     let mut after_crash = open(&copy(&path, copy_folder.path())).unwrap();
@@ -99,7 +99,7 @@ fn fill_a_disk_if_requested() {
         Position::new(acknowledged + later_acknowledged)
     );
     after_crash.check_integrity().unwrap();
-    println!("filled and emptied");
+    println!("filled and recovered");
 }
 
 #[cfg(unix)]

@@ -40,7 +40,7 @@ fn assert_refused(path: &Path, expected: LossEvidence) {
 fn create_journal_with_events(path: &Path, count: u64) -> SqliteJournal {
     let mut journal = open(path).unwrap();
     journal.commit(&[session_opened("s")]).unwrap();
-    assert_eq!(publish(&mut journal, 1, count, b"acknowledged").0, count);
+    assert_eq!(write_events(&mut journal, 1, count, b"acknowledged").0, count);
     journal
 }
 
@@ -83,7 +83,7 @@ fn an_older_copy_of_the_file_is_refused() {
     std::fs::write(&path, &older).unwrap();
     assert_refused(&path, LossEvidence::EventlessCommits { missing: 1 });
     std::fs::write(&path, &newer).unwrap();
-    assert_eq!(publish(&mut open(&path).unwrap(), 6, 1, b"more").0, 1);
+    assert_eq!(write_events(&mut open(&path).unwrap(), 6, 1, b"more").0, 1);
     std::fs::write(&path, &older).unwrap();
     assert_refused(&path, LossEvidence::Position { written: Position::new(6), found: Position::new(5) });
 }
@@ -95,7 +95,7 @@ fn a_file_with_another_history_is_refused() {
     drop(create_journal_with_events(&path, 5));
     let mut journal = open(&other).unwrap();
     journal.commit(&[session_opened("s")]).unwrap();
-    publish(&mut journal, 1, 9, b"another event");
+    write_events(&mut journal, 1, 9, b"another event");
     drop(journal);
     std::fs::copy(&other, &path).unwrap();
     assert_refused(&path, LossEvidence::OtherEvent { position: Position::new(5) });
@@ -161,7 +161,7 @@ fn the_file_stays_unchanged_while_checkpoints_are_paused() {
     journal.pause_checkpoints().unwrap();
     let before = std::fs::read(&path).unwrap();
     // This writes enough for several checkpoints.
-    assert_eq!(publish(&mut journal, 6, 6000, &[7; 1500]).0, 6000);
+    assert_eq!(write_events(&mut journal, 6, 6000, &[7; 1500]).0, 6000);
     let retention = Retention { max_event_age_ms: Some(1), ..Retention::default() };
     journal.trim(&retention, UnixMillis::new(1_000_000)).unwrap();
     assert!(std::fs::read(&path).unwrap() == before, "the file has changed");
@@ -171,6 +171,6 @@ fn the_file_stays_unchanged_while_checkpoints_are_paused() {
     let mut copied = open_accepting_loss(&copy);
     copied.check_integrity().unwrap();
     assert_eq!(copied.restore().unwrap().last_position, Position::new(5));
-    assert_eq!(publish(&mut journal, 6006, 1, b"after the pause").0, 1);
+    assert_eq!(write_events(&mut journal, 6006, 1, b"after the pause").0, 1);
     assert!(std::fs::metadata(&path).unwrap().len() > 1_000_000, "checkpoints run again");
 }

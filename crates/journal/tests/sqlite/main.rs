@@ -73,7 +73,12 @@ fn event_entry((event_id, body, number): &(String, Vec<u8>, u64)) -> JournalEntr
 
 /// Writes up to `count` events one by one, starting at position `first`, until one fails. Returns how many were
 /// acknowledged, and the error if one failed.
-fn publish(journal: &mut SqliteJournal, first: u64, count: u64, body: &[u8]) -> (u64, Option<JournalError>) {
+fn write_events(
+    journal: &mut SqliteJournal,
+    first: u64,
+    count: u64,
+    body: &[u8],
+) -> (u64, Option<JournalError>) {
     for number in first..first + count {
         if let Err(error) = journal.commit(&[event_entry(&event_parts(number, body))]) {
             return (number - first, Some(error));

@@ -125,7 +125,7 @@ fn trimming_shrinks_the_file() {
     let path = folder.path().join("journal.db");
     let mut journal = open(&path).unwrap();
     journal.commit(&[session_opened("s")]).unwrap();
-    assert_eq!(publish(&mut journal, 1, 3000, &[7; 1500]).0, 3000);
+    assert_eq!(write_events(&mut journal, 1, 3000, &[7; 1500]).0, 3000);
     journal.commit(&[JournalEntry::SessionEnded { id: "s", at: UnixMillis::new(0) }]).unwrap();
     let retention = Retention { max_event_age_ms: Some(1), ..Retention::default() };
     while journal.trim(&retention, UnixMillis::new(1_000_000)).unwrap().has_more {}

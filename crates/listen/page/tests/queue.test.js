@@ -41,10 +41,10 @@ test("a critical announcement goes first and interrupts the current one", () => 
 
 const question = (session, token = "rpl_1") => announcement(`question ${token}`, { critical: true, questionToken: token, session });
 
-test("a question opens at once, and text that it interrupts is heard afterwards", () => {
+test("a question opens at once, and agent text that it interrupts is heard afterwards", () => {
   const queue = new AnnouncementQueue(180);
-  queue.add(announcement("what I found", { session: "sess_1", isAnswer: true }));
-  queue.add(announcement("and more", { session: "sess_1", isAnswer: true }));
+  queue.add(announcement("what I found", { session: "sess_1", isAgentText: true }));
+  queue.add(announcement("and more", { session: "sess_1", isAgentText: true }));
   queue.next(0);
   queue.add(question("sess_1"));
   assert.equal(text(queue.next(1)), "question rpl_1");
@@ -80,15 +80,15 @@ test("an interrupted step is not repeated", () => {
   assert.deepEqual(drain(queue, 1), []);
 });
 
-test("an answer skips the waiting steps of its session and goes before those of others", () => {
+test("agent text skips the waiting steps of its session and goes before those of others", () => {
   const queue = new AnnouncementQueue(180);
   queue.add(announcement("has started", { session: "sess_1" }));
   queue.next(0);
   queue.add(announcement("looking", { session: "sess_1", isStep: true }));
   queue.add(announcement("other step", { session: "sess_2", isStep: true }));
   queue.add(announcement("other end", { session: "sess_3", isEnd: true }));
-  queue.add(announcement("the answer", { session: "sess_1", isAnswer: true }));
-  assert.deepEqual(drain(queue).map(([, one]) => one), ["the answer", "other end", "other step"]);
+  queue.add(announcement("the result", { session: "sess_1", isAgentText: true }));
+  assert.deepEqual(drain(queue).map(([, one]) => one), ["the result", "other end", "other step"]);
 });
 
 test("an announcement marked first goes before critical ones", () => {

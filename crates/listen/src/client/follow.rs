@@ -45,7 +45,8 @@ pub enum ConnectionEvent {
     },
     /// An event or a message, as JSON.
     Text(String),
-    /// A line for people that a program printed, sanitized.
+    /// A diagnostic line from the program that is being listened to: standard error, or a line of standard output that is not a message. It is
+    /// sanitized.
     Diagnostic(String),
     /// A message was too long and was skipped.
     MessageTooLong,
@@ -61,7 +62,8 @@ pub enum ConnectionEvent {
 pub enum ConnectionLoss {
     /// The hub did not respond, or the connection was closed.
     Unreachable(ConnectionError),
-    /// The hub refused the connection.
+    /// Reconnecting is pointless: the hub refused the connection or closed it for good, its manifest is not acceptable, or it is
+    /// not a hub.
     Refused(ConnectionError),
     /// The program that was listened to has ended. Without a status, it closed its output and had to be killed.
     ProgramEnded(Option<ExitStatus>),
@@ -95,9 +97,9 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 pub struct SubscribeContext {
     /// The number of times that the hub closed the subscription because this consumer was too slow (§5.6.2).
     pub slow_consumer_closes: u32,
-    /// Whether the hub rejected the request (`capabilities_incompatible`). The next request contains only the required capabilities,
-    /// without extensions (§7.3.1).
-    pub is_minimal: bool,
+    /// Whether to request only the required capabilities, without extensions, because the hub rejected the earlier request
+    /// (`capabilities_incompatible`, §7.3.1).
+    pub requests_minimum: bool,
     /// The event after which to resume, if an earlier subscription has ended.
     pub after_event_id: Option<String>,
     /// Whether to request resume positions, because the transport does not report one with each event.
@@ -134,7 +136,7 @@ impl SubscribeContext {
     }
 }
 
-/// What a subscription that the hub closed means for the listener.
+/// What it means for the listener that the hub closed the subscription.
 pub(super) enum CloseEffect {
     /// The subscription can be resumed.
     Resumable,
@@ -253,7 +255,7 @@ struct SseSubscription {
     subscription: Option<SubscriptionId>,
     /// The response that accepted the subscription.
     accepted: Option<Box<SubscriptionAccepted>>,
-    /// The id of the latest block with an id.
+    /// The id of the latest block with an id. A block is one SSE event.
     last_event_id: Option<String>,
     /// Whether the subscription starts after the last event of an earlier one.
     is_resumed: bool,
@@ -295,7 +297,7 @@ impl SseSubscription {
             let mut requested = request(self.context.clone());
             let mut response = self.subscribe(&requested).await;
             if let Err(SubscribeError::Incompatible(error)) = &response
-                && !std::mem::replace(&mut self.context.is_minimal, true)
+                && !std::mem::replace(&mut self.context.requests_minimum, true)
             {
                 if events.send(ConnectionEvent::RequestReduced(error.clone())).await.is_err() {
                     return AttemptOutcome::BeforeOpen(ConnectionLoss::Unreachable(
@@ -400,7 +402,7 @@ impl SseSubscription {
         }
     }
 
-    /// Checks the hub's manifest. A subscription at a hub that is refused is closed.
+    /// Checks the hub's manifest. If this listener refuses the hub, the subscription is closed.
     async fn check_manifest(&mut self, events: &mpsc::Sender<ConnectionEvent>) -> Result<(), ConnectionLoss> {
         let checked = self.manifest.check(&self.address, self.accepted.as_deref(), events).await;
         if let Err(ConnectionLoss::Refused(_)) = &checked

@@ -1,4 +1,5 @@
-//! The protocol on the message transports, from the handshake to the end of the connection.
+//! The protocol on the message transports (WebSocket, Unix socket, gRPC and standard input and output), from the handshake to
+//! the end of the connection.
 //!
 //! A subscription ends with its connection (C-C17), so each connection creates a new subscription. It starts after the last resume
 //! position that the hub reported, if the hub supports that. Replies and other messages go out on the same connection.
@@ -22,7 +23,7 @@ use super::{Address, ConnectionError, http};
 /// How long to wait for the last messages after a write failed. They may say why the hub closed the subscription.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A subscription on a message transport. Each connection renews it.
+/// A subscription on a message transport. It subscribes again on each connection.
 pub(super) struct MessageSubscription {
     address: Address,
     manifest: ManifestMonitor,
@@ -46,7 +47,8 @@ impl MessageSubscription {
         Self { address, manifest, context, process: None }
     }
 
-    /// Runs one connection until it is lost. A program is started only once.
+    /// Runs one connection until it is lost. If the listener launched the producer as a program, its end is reported as
+    /// `ProgramEnded`, and the caller does not retry.
     pub(super) async fn run_once(
         &mut self,
         request: &impl Fn(SubscribeContext) -> String,
@@ -63,7 +65,7 @@ impl MessageSubscription {
             AttemptOutcome::AfterOpen(ConnectionLoss::Unreachable(_)) => {
                 AttemptOutcome::AfterOpen(ConnectionLoss::ProgramEnded(status))
             }
-            refused => refused,
+            other => other,
         }
     }
 
@@ -144,7 +146,7 @@ impl MessageSubscription {
             };
             let error = ConnectionError::from_rejection(&rejected, None);
             if rejected.reason_code == ReasonCode::CapabilitiesIncompatible
-                && !std::mem::replace(&mut self.context.is_minimal, true)
+                && !std::mem::replace(&mut self.context.requests_minimum, true)
             {
                 report(events, ConnectionEvent::RequestReduced(error)).await?;
                 // A program waits for the next request. A hub closes the connection.

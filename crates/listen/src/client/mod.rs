@@ -68,9 +68,12 @@ pub fn subscription_request(
     signed_only: bool,
     context: &SubscribeContext,
 ) -> String {
-    let mut requested =
-        if context.is_minimal { required_capabilities(preferences) } else { all_capabilities(preferences) };
-    if !context.is_minimal {
+    let mut requested = if context.requests_minimum {
+        required_capabilities(preferences)
+    } else {
+        all_capabilities(preferences)
+    };
+    if !context.requests_minimum {
         requested.max_events_per_second = context.max_events_per_second(preferences.max_events_per_second);
         requested.supported_extensions = Some(vec![SAYSO_EXTENSION.to_owned()]);
         if let Ok(extension) = RawJson::parse(r#"{"handoffs":true}"#) {
@@ -124,7 +127,7 @@ pub fn recording_request(preferences: &Preferences, can_reply: bool, context: &S
 
 /// Returns the capabilities that only a sayso hub supports: reporting resume positions, and starting after a given one.
 fn resume_extension(context: &SubscribeContext) -> Option<RawJson> {
-    if context.is_minimal || !context.wants_positions && context.after_event_id.is_none() {
+    if context.requests_minimum || !context.wants_positions && context.after_event_id.is_none() {
         return None;
     }
     let extension = write_object(|writer| {
@@ -208,7 +211,7 @@ mod tests {
             subscription_request(&preferences, false, &first),
             r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"sayso-listen","capabilities":{"max_events_per_second":5,"preferred_verbosity":"terse","languages":["yo"],"supports_confirmation_reply":true,"supports_clarification_reply":true,"coalesce_boundaries":["sentence","completion"],"supported_conformance_levels":[1,2,3],"supported_extensions":["urn:sayso:context:v1"],"sayso":{"handoffs":true}}}"#
         );
-        let minimal = SubscribeContext { is_minimal: true, ..first };
+        let minimal = SubscribeContext { requests_minimum: true, ..first };
         assert_eq!(
             subscription_request(&preferences, true, &minimal),
             r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"sayso-listen","capabilities":{"languages":["yo"],"supports_confirmation_reply":true,"supports_clarification_reply":true,"supported_conformance_levels":[1,2,3],"accept_signed_manifests_only":true}}"#

@@ -69,13 +69,18 @@ impl QuestionCall {
         rest.is_empty()
     }
 
+    /// Whether a tool has the name of this call's tool.
+    pub(super) fn is_of_tool(&self, tool: &str) -> bool {
+        self.tool == describe_name(tool)
+    }
+
     /// Whether the call is short enough to be part of the question itself.
     pub(super) fn is_short(&self) -> bool {
         self.text.chars().count() <= MAX_SHORT_CALL_CHARS
     }
 }
 
-/// Returns the names and values of arguments. Returns `None` if a value is not a text or a number.
+/// Returns the names and values of arguments. Returns `None` if a value is neither a string nor a number.
 fn describe_pairs(arguments: &JsonValue<'_>) -> Option<Vec<(String, String)>> {
     let describe = |(name, value): (JsonValue<'_>, JsonValue<'_>)| {
         matches!(value.kind(), JsonKind::Text | JsonKind::Number)

@@ -50,7 +50,9 @@ const FILLER_WORDS: &[&str] = &["please", "well", "oh", "then", "now", "thanks",
 pub(super) fn looks_like_answer(line: &str) -> bool {
     let lower = line.to_lowercase().replace('’', "'");
     let words: Vec<&str> = lower
-        .split(|letter: char| letter.is_whitespace() || letter.is_ascii_punctuation() && letter != '\'')
+        .split(|character: char| {
+            character.is_whitespace() || character.is_ascii_punctuation() && character != '\''
+        })
         .filter(|word| !word.is_empty())
         .collect();
     let begin = words.iter().position(|word| !FILLER_WORDS.contains(word));

@@ -11,6 +11,7 @@ mod hub_socket;
 pub(crate) mod phrases;
 mod questions;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use asp::message::{Commit, Escalate, TrustScore};
@@ -63,7 +64,7 @@ pub struct Person {
 pub(crate) struct PersonQuestion {
     pub(crate) subject: String,
     pub(crate) own_agent: AgentUri,
-    pub(crate) peer: AgentCard,
+    pub(crate) peer: Arc<AgentCard>,
     /// Whether the operator pinned the peer's card. Otherwise, it was pinned when the peer was first met.
     pub(crate) is_pinned_by_operator: bool,
     /// Our own trust in the peer.

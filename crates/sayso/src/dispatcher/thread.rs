@@ -1,4 +1,4 @@
-//! The dispatcher on a thread of its own.
+//! The loop of a dispatcher that has its own thread.
 
 use tokio::sync::mpsc;
 

@@ -124,7 +124,7 @@ pub(super) fn summarize_error(message: &str, key: Option<&str>) -> String {
         Some(key) if !key.is_empty() => text.replace(key, "[key]"),
         _ => text,
     };
-    let words = text.split(|letter: char| letter.is_whitespace() || letter.is_control());
+    let words = text.split(|character: char| character.is_whitespace() || character.is_control());
     let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
     let (line, _) = SecretRedactor.redact(&line);
     let mut short: String = line.chars().take(MAX_ERROR_CHARS).collect();

@@ -88,7 +88,8 @@ impl ChatAgent {
         call: &RequestedCall,
     ) -> Result<(ToolOutcome, String), ChatError> {
         let Some(tool) = self.tools.iter().find(|tool| tool.name == call.name) else {
-            let name: String = call.name.chars().filter(|letter| !letter.is_control()).take(80).collect();
+            let name: String =
+                call.name.chars().filter(|character| !character.is_control()).take(80).collect();
             let text =
                 format!("The model requested the tool {name:?}, which does not exist. Nothing was done.");
             session.think(text).await?;

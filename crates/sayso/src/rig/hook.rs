@@ -1,4 +1,4 @@
-//! The hook that reports tools that need no consent, and calls of tools that do not exist.
+//! The hook that reports calls of tools that need no consent, and invalid tool calls.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +26,8 @@ impl SessionHook {
         Self { requests, consent_tools, running: Mutex::default() }
     }
 
-    fn tool_reports_itself(&self, tool: &str) -> bool {
+    /// Whether a tool needs consent. Such a tool reports its own calls.
+    fn is_consent_tool(&self, tool: &str) -> bool {
         self.consent_tools.lock().unwrap_or_else(PoisonError::into_inner).contains(tool)
     }
 }
@@ -41,7 +42,7 @@ impl AgentHook for SessionHook {
     }
 
     async fn on_dispatch(&self, _: &HookContext, event: DispatchEvent<'_>) -> DispatchAction {
-        let Some(tool) = event.tool_name().filter(|tool| !self.tool_reports_itself(tool)) else {
+        let Some(tool) = event.tool_name().filter(|tool| !self.is_consent_tool(tool)) else {
             return DispatchAction::proceed();
         };
         match send_request(&self.requests, RequestKind::Announce(tool.to_owned())).await {
@@ -77,7 +78,8 @@ impl AgentHook for SessionHook {
         _: &HookContext,
         event: &InvalidToolCallContext,
     ) -> Option<InvalidToolCallAction> {
-        let tool: String = event.tool_name.chars().filter(|letter| !letter.is_control()).take(80).collect();
+        let tool: String =
+            event.tool_name.chars().filter(|character| !character.is_control()).take(80).collect();
         let (text, action) = if matches!(event.reason, InvalidToolCallReason::MalformedArguments { .. }) {
             (format!("The model called {tool:?} with invalid arguments. Nothing was done."), None)
         } else {

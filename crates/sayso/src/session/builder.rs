@@ -91,8 +91,13 @@ impl SessionBuilder {
     /// # session.finish("The trip is planned.").await?;
     /// # });
     /// ```
-    pub fn parent(mut self, session: &Session) -> Self {
-        self.parent = Some(session.id().to_owned());
+    pub fn parent(self, session: &Session) -> Self {
+        self.parent_id(session.id())
+    }
+
+    /// Like [`parent`](Self::parent), for a parent that another process of this agent started.
+    pub fn parent_id(mut self, session_id: impl Into<String>) -> Self {
+        self.parent = Some(session_id.into());
         self
     }
 
@@ -103,7 +108,7 @@ impl SessionBuilder {
     }
 
     /// Defines a state of your own, with words for it: a short sentence such as `Comparing prices.`, in the session's language
-    /// and optionally in others. Listeners hear the words when the session enters the state with [`StateChange::own`].
+    /// and optionally in others. Listeners hear the words when the session enters the state with [`StateChange::custom`].
     /// There can be up to 32 states; a name has at most 64 characters, and its words at most 256 in each language.
     ///
     /// ```
@@ -111,7 +116,7 @@ impl SessionBuilder {
     /// use sayso::{LocalizedText, StateChange};
     /// let words = LocalizedText::new("Comparing prices.").in_language("es", "Comparando precios.");
     /// let session = hub.session("Buy a lamp.").state("comparing_prices", words).start().await?;
-    /// session.change_state(StateChange::own("comparing_prices")).await?;
+    /// session.change_state(StateChange::custom("comparing_prices")).await?;
     /// # session.cancel("Nothing was bought.").await?;
     /// # });
     /// ```
@@ -214,22 +219,8 @@ impl SessionBuilder {
     }
 
     fn write_states(&self, out: &mut TapeWriter, redactor: &CountingRedactor) {
-        if self.states.is_empty() {
-            return;
-        }
-        out.key("states").array(|out| {
-            for (name, words) in &self.states {
-                out.object(|out| {
-                    member::text(out, "state", name);
-                    out.key("words").object(|out| {
-                        redactor.write(out, self.primary_language(), words.normal());
-                        for tag in words.languages() {
-                            redactor.write(out, tag, words.text_for_language(tag).unwrap_or_default());
-                        }
-                    });
-                });
-            }
-        });
+        let write_words = |out: &mut TapeWriter, tag: &str, words: &str| redactor.write(out, tag, words);
+        crate::hub::write_states(out, &self.states, self.primary_language(), write_words);
     }
 
     fn write_hints(&self, out: &mut TapeWriter, summary: &LocalizedText) {

@@ -1,7 +1,7 @@
 //! Transports to a hub. Each call carries a number and gets a reply with that number. In between, the hub sends notifications
 //! about sessions. A reply arrives before the notifications that its call causes.
 //!
-//! - `websocket`: over a WebSocket to a `sayso serve`.
+//! - `websocket`: over a WebSocket to a running `sayso serve`.
 //! - `embedded`: to a hub in this process.
 
 #[cfg(feature = "embedded")]
@@ -35,7 +35,7 @@ pub(crate) trait Transport: Send + 'static {
     /// Returns the next message, or `None` if there will be no more. It is cancel-safe.
     fn receive(&mut self) -> impl Future<Output = Option<HubMessage>> + Send;
 
-    /// Waits until everything that was sent has arrived. Nothing is sent afterwards.
+    /// Waits until everything that was sent has arrived. Nothing may be sent afterwards.
     fn drain(&mut self) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
@@ -66,6 +66,7 @@ pub(crate) enum HubCall {
         text: String,
         format: Option<Arc<OutputFormat>>,
         is_complete: bool,
+        /// Whether the agent reports its own state after this output. If not, the hub sets the state that follows.
         agent_reports_state: bool,
     },
     Ask {
@@ -122,7 +123,7 @@ pub(crate) struct ReplyOutcome {
     /// The outcome of a hand-off; `None` for a question.
     pub(crate) hand_off: Option<HandOffOutcome>,
     pub(crate) status: OutcomeStatus,
-    /// Whether the decision is accept. Anything unknown counts as no.
+    /// Whether the person accepted. An unknown decision counts as a rejection.
     pub(crate) is_accepted: bool,
     pub(crate) response: Option<ClarificationResponse>,
     pub(crate) by: ResolvedBy,

@@ -274,7 +274,7 @@ pub(crate) async fn an_output_carries_its_language(mut fixture: HubFixture) {
     );
 }
 
-pub(crate) async fn texts_of_the_library_are_tagged_as_english(mut fixture: HubFixture) {
+pub(crate) async fn the_librarys_own_texts_are_tagged_as_english(mut fixture: HubFixture) {
     let session = fixture.hub.session("¿Qué tiempo hace?").language("es").start().await.unwrap();
     let run = session.tool("mirar").says("Mirando.").run(async { Ok::<_, std::io::Error>(()) });
     run.await.unwrap();
@@ -378,15 +378,15 @@ pub(crate) async fn an_invalid_language_tag_is_refused(mut fixture: HubFixture) 
     session.finish("Done.").await.unwrap();
 }
 
-pub(crate) async fn an_own_state_is_heard_in_its_words(mut fixture: HubFixture) {
+pub(crate) async fn a_custom_state_is_announced_with_its_defined_text(mut fixture: HubFixture) {
     let mut ana = TestListener::listen_in_language(&fixture.address(), "es").await;
     let words = LocalizedText::new("Comparing prices.").in_language("es", "Comparando precios.");
     let builder = fixture.hub.session("Buy a lamp.").state("comparing", "Replaced below.");
     let session = builder.state("comparing", words).state("baking", "Baking.").start().await.unwrap();
-    let change = StateChange::own("comparing").expected_duration(std::time::Duration::from_secs(20));
+    let change = StateChange::custom("comparing").expected_duration(std::time::Duration::from_secs(20));
     session.change_state(change).await.unwrap();
-    session.change_state(StateChange::own("baking").says("Baking bread.")).await.unwrap();
-    session.change_state(StateChange::own("not_defined")).await.unwrap();
+    session.change_state(StateChange::custom("baking").says("Baking bread.")).await.unwrap();
+    session.change_state(StateChange::custom("not_defined")).await.unwrap();
     session.think("Thinking.").await.unwrap();
     session.cancel("Nothing was bought.").await.unwrap();
     let (ben, ana) = tokio::join!(

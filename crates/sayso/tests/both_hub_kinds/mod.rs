@@ -9,7 +9,7 @@ mod several_agents;
 
 use crate::support::fixture::{HubFixture, HubKind};
 
-macro_rules! on_both {
+macro_rules! on_both_hub_kinds {
     ($($module:ident { $($behaviour:ident)* })*) => {
         mod embedded {
             $($(#[tokio::test]
@@ -26,7 +26,7 @@ macro_rules! on_both {
     };
 }
 
-on_both! {
+on_both_hub_kinds! {
     sessions {
         a_session_reports_its_events_and_states
         an_acceptance_allows_exactly_one_call
@@ -64,10 +64,10 @@ on_both! {
         clarifications_are_localized
         tool_failures_hand_offs_and_progress_are_localized
         an_output_carries_its_language
-        texts_of_the_library_are_tagged_as_english
+        the_librarys_own_texts_are_tagged_as_english
         a_session_reports_its_languages_and_the_agent_name
         reported_states_use_the_agents_summaries
-        an_own_state_is_heard_in_its_words
+        a_custom_state_is_announced_with_its_defined_text
         a_cancellation_reports_who_requested_it
         an_invalid_language_tag_is_refused
     }

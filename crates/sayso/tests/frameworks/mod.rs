@@ -4,7 +4,7 @@ mod bridge;
 mod callbacks;
 mod random_scenarios;
 
-macro_rules! on_both {
+macro_rules! on_both_hub_kinds {
     ($module:ident: $($behaviour:ident)*) => {
         mod $module {
             mod embedded {
@@ -25,7 +25,7 @@ macro_rules! on_both {
 
 /// Runs each behaviour as a test. The modules inside are named after the files that define the behaviours.
 mod on_both_hubs {
-    on_both! { callbacks:
+    on_both_hub_kinds! { callbacks:
         each_callback_emits_its_event
         an_acceptance_grants_permission_after_the_call_is_announced
         a_rejected_tool_does_not_run
@@ -44,11 +44,12 @@ mod on_both_hubs {
         a_tool_result_is_announced_only_through_its_description
         long_and_empty_texts_are_accepted
     }
-    on_both! { bridge:
+    on_both_hub_kinds! { bridge:
         a_stream_of_steps_is_reported
         decisions_are_returned_to_the_framework
         concurrent_questions_get_their_own_answers
         clarification_answers_are_returned_to_the_framework
+        the_outcome_of_a_hand_off_is_returned_to_the_framework
         a_stalled_stream_ends_the_session_with_an_error
         the_idle_timeout_is_paused_while_a_question_is_open
         an_early_end_of_the_stream_ends_the_session_with_an_error

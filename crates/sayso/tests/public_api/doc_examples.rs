@@ -163,7 +163,7 @@ fn public_item_name(line: &str) -> Option<&str> {
     let line = ["fn ", "struct ", "enum ", "trait ", "type ", "const fn "]
         .iter()
         .find_map(|kind| line.strip_prefix(kind))?;
-    line.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next()
+    line.split(|character: char| !character.is_alphanumeric() && character != '_').next()
 }
 
 /// Whether `cargo test` runs one of the code blocks.

@@ -72,8 +72,8 @@ fn foreign_types(text: &str, crates: &[String]) -> BTreeSet<String> {
     let imported = imports(text, "use ");
     let mut found = BTreeSet::new();
     for signature in signatures(text) {
-        for path in
-            signature.split(|letter: char| !letter.is_alphanumeric() && letter != '_' && letter != ':')
+        for path in signature
+            .split(|character: char| !character.is_alphanumeric() && character != '_' && character != ':')
         {
             let (first, rest) =
                 path.split_once("::").map_or((path, None), |(first, rest)| (first, Some(rest)));

@@ -86,7 +86,7 @@ struct EventChecker {
     deferred: Option<Vec<(Value, String)>>,
 }
 
-/// Warnings that the crate cannot avoid: the author decides how many summary lengths a text has, and the hub sets no urgency
+/// Warnings that the crate cannot avoid: the agent's author decides how many summary lengths a text has, and the hub sets no urgency
 /// on its own events.
 const IGNORED_RULES: [&str; 2] = ["AAEP-2.2.8-2", "AAEP-3.3.2-2"];
 
@@ -111,8 +111,8 @@ impl EventChecker {
         let mut tape = Tape::default();
         let doc = tape.read(text).unwrap();
         let mut findings = Findings::new(ValidationMode::Strict);
-        if let CheckedDocument::Event(step) = self.validator.check(&doc, &mut findings) {
-            self.recording.check_event(&step.borrow(), InputPosition::default(), &mut findings);
+        if let CheckedDocument::Event(event) = self.validator.check(&doc, &mut findings) {
+            self.recording.check_event(&event.borrow(), InputPosition::default(), &mut findings);
         }
         let mut findings = findings.take();
         findings.retain(|finding| {

@@ -16,7 +16,7 @@ async fn run_with_timeout<F: Future<Output = ()>>(behaviour: impl FnOnce(HubFixt
     tokio::time::timeout(TEST_TIMEOUT, running).await.expect("the test ends in time");
 }
 
-macro_rules! on_both {
+macro_rules! on_both_hub_kinds {
     ($module:ident: $($behaviour:ident)*) => {
         mod $module {
             mod embedded {
@@ -35,8 +35,8 @@ macro_rules! on_both {
     };
 }
 
-mod on_both {
-    on_both! { tools:
+mod on_both_hub_kinds {
+    on_both_hub_kinds! { tools:
         a_tool_asks_announces_runs_and_reports
         a_refused_tool_never_runs
         a_tool_is_announced_before_it_runs
@@ -54,10 +54,10 @@ mod on_both {
         a_tool_dropped_while_its_question_is_open_never_runs
         a_tool_that_outlives_its_session_is_dropped_with_an_error
         all_arguments_except_confidential_ones_are_announced
-        a_current_session_handle_ends_with_its_owner
+        a_current_session_handle_becomes_invalid_when_its_owner_ends
     }
     #[cfg(feature = "tower")]
-    on_both! { middleware:
+    on_both_hub_kinds! { middleware:
         a_request_runs_in_a_session_that_its_tools_use
         a_failed_request_is_reported_as_failed
         a_function_can_describe_requests

@@ -439,7 +439,7 @@ pub(crate) async fn all_arguments_except_confidential_ones_are_announced(mut fix
     session.finish("Done.").await.unwrap();
 }
 
-pub(crate) async fn a_current_session_handle_ends_with_its_owner(mut fixture: HubFixture) {
+pub(crate) async fn a_current_session_handle_becomes_invalid_when_its_owner_ends(mut fixture: HubFixture) {
     let session = fixture.session().await;
     let handle = within(&session, async { current().unwrap() }).await;
     handle.think("Still here.").await.unwrap();

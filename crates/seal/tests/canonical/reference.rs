@@ -46,15 +46,15 @@ pub(crate) fn remove_member(value: &mut Value, path: &[&str]) -> bool {
 fn quote_slowly(text: &str) -> String {
     let escaped: String = text
         .chars()
-        .map(|letter| match letter {
+        .map(|character| match character {
             '\u{8}' => "\\b".to_owned(),
             '\t' => "\\t".to_owned(),
             '\n' => "\\n".to_owned(),
             '\u{c}' => "\\f".to_owned(),
             '\r' => "\\r".to_owned(),
-            '"' | '\\' => format!("\\{letter}"),
-            '\0'..='\u{1f}' => format!("\\u{:04x}", u32::from(letter)),
-            _ => letter.to_string(),
+            '"' | '\\' => format!("\\{character}"),
+            '\0'..='\u{1f}' => format!("\\u{:04x}", u32::from(character)),
+            _ => character.to_string(),
         })
         .collect();
     format!("\"{escaped}\"")
@@ -88,7 +88,7 @@ pub(crate) fn format_number_slowly(value: f64) -> String {
 /// Returns the shortest digits and their exponent. At each length, tries the decimals below and above the value, because
 /// next to a power of two, the closer one may not parse to the value although the other one does.
 fn find_shortest_digits(value: f64) -> (String, i32) {
-    // No double has more than 767 digits.
+    // No double has more than 767 significant digits.
     let exact = format!("{value:.800e}");
     let (mantissa, exponent) = exact.split_once('e').expect("an exponent");
     let exact = mantissa.replace('.', "");

@@ -83,7 +83,7 @@ struct GrpcConnection {
 impl GrpcConnection {
     fn authenticate<T>(&self, request: &Request<T>) -> Result<Principal, Status> {
         let metadata = request.metadata();
-        // Only browsers send it, and no page needs this service.
+        // Only browsers send `Origin`, and no page needs this service.
         if metadata.contains_key("origin") {
             return Err(Status::permission_denied("Requests from web pages are not allowed."));
         }

@@ -28,7 +28,7 @@ pub struct UnixSocket {
 }
 
 impl UnixSocket {
-    /// Creates the socket, readable and writable for its owner only. Replaces a stale socket of an earlier
+    /// Creates the socket, readable and writable for its owner only. Replaces a stale socket left by an earlier
     /// run, but not a socket that is in use or another kind of file. Requires a tokio runtime.
     pub fn bind(path: &Path) -> Result<Self> {
         match std::fs::symlink_metadata(path) {
@@ -70,10 +70,7 @@ impl UnixSocket {
         // In a shared temporary folder, another user may have created this path first.
         let metadata = std::fs::symlink_metadata(&folder)?;
         if !metadata.is_dir() {
-            return Err(Error::new(
-                ErrorKind::NotADirectory,
-                "the path of the socket's folder is not a folder",
-            ));
+            return Err(Error::new(ErrorKind::NotADirectory, "the socket's parent path is not a folder"));
         }
         if metadata.permissions().mode() & 0o022 != 0 {
             return Err(Error::new(ErrorKind::PermissionDenied, "the folder is writable by other users"));

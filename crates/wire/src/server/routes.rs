@@ -414,7 +414,7 @@ fn parse_session_id(text: &str) -> Result<SessionId, HttpResponse> {
 }
 
 /// Parses a reply token from a path. An invalid token is answered like an unknown one. The answer does not depend on the
-/// session, so it tells nothing about it.
+/// session, so it reveals nothing about the session.
 fn parse_reply_token(text: &str) -> Result<ReplyToken, HttpResponse> {
     ReplyToken::parse(text).map_err(|_| question_not_found())
 }
@@ -510,7 +510,7 @@ fn rule_violations(findings: &[Finding]) -> HttpResponse {
         writer.open_array();
         for finding in findings {
             writer.open_object();
-            let message = finding.message();
+            let message = hub::agent_message(finding);
             for (name, text) in
                 [("rule", finding.rule.id()), ("pointer", &finding.pointer), ("message", message.as_str())]
             {

@@ -35,7 +35,7 @@ impl Telemetry {
                 log_record::hub_event_rejected(session, RuleIds(rules));
             }
             LogEvent::LimitReached(reason) => log_record::limit_reached(reason),
-            LogEvent::ListenerJoined { listener, subscription } => {
+            LogEvent::ListenerConnected { listener, subscription } => {
                 log_record::listener_joined(
                     listener.0,
                     HashPrefix(subscription.as_str()),

@@ -89,7 +89,7 @@ impl MetricFamilies {
         self.add(name, help, MetricSamples::Counter(samples.collect()));
     }
 
-    fn add_hub_metrics(&mut self, hub: &hub::HubCounters) {
+    fn add_hub_metrics(&mut self, hub: &hub::HubMetrics) {
         self.add_counter("sayso_turns", "Turns that the hub has run.", hub.turns.get());
         self.add_counter("sayso_events_published", "Events committed to the journal.", hub.events.get());
         let help = "Rule violations in refused requests of agents, by rule.";

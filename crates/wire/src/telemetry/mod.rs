@@ -4,7 +4,7 @@
 //! - [`Telemetry`]: counts and logs what happens on the transports.
 //! - [`log_record`]: the events of the log.
 //! - [`LogHandle`]: writes the log to standard error, within limits.
-//! - `counters`, `histogram`: the counters of the transports. The counters of the hub are [`hub::HubCounters`].
+//! - `counters`, `histogram`: the counters of the transports. The metrics of the hub are [`hub::HubMetrics`].
 //! - `metrics`: collects all metrics.
 //! - `exposition`: writes the metrics in the Prometheus and OpenMetrics text formats.
 //! - `instrumented_journal`: a journal wrapper that measures commits.
@@ -40,7 +40,7 @@ use crate::http::{HttpResponse, RequestHead};
 pub struct Telemetry {
     log: LogHandle,
     counters: WireCounters,
-    hub: OnceLock<Arc<hub::HubCounters>>,
+    hub: OnceLock<Arc<hub::HubMetrics>>,
     fanout: OnceLock<Arc<FanoutCounters>>,
     storage: Arc<StorageMetrics>,
     reload_failures: hub::telemetry::MetricValue,
@@ -138,7 +138,7 @@ impl Telemetry {
         self.log.close();
     }
 
-    pub(crate) fn set_hub_counters(&self, counters: Arc<hub::HubCounters>) {
+    pub(crate) fn set_hub_counters(&self, counters: Arc<hub::HubMetrics>) {
         let _ = self.hub.set(counters);
     }
 

@@ -170,8 +170,7 @@ impl<'l> ReferenceQuestions<'l> {
     }
 
     /// Handles the end of a session. A completed session must have reported the outcome of every
-    /// question, or have acted on it.
-    /// Any end invalidates the tokens of open questions (§6.2.2).
+    /// question, or have acted on it. Any end invalidates the tokens of open questions (§6.2.2).
     fn handle_session_end(&mut self, line: &'l RecordingLine) -> bool {
         let is_completed = line.kind() == LineKind::Completed;
         let holds = !is_completed

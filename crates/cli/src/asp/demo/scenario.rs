@@ -1,5 +1,6 @@
 //! The scenarios: the messages that the agents exchange.
 
+use asp::escrow::LedgerOperation;
 use asp::message::{
     Accept, Authority, Clarify, Close, Commit, CommitTerms, Constraints, Counter, Delegate, DurationMillis,
     DurationSeconds, Escalate, Escrow, Inform, InformType, Obligation, Observe, Penalties, Percent, Propose,
@@ -50,10 +51,14 @@ pub(super) fn run_scenario(
 ) -> Result<ScenarioResult, ScenarioError> {
     let mut delegate_messages = None;
     let mut simulation = Simulation::new(actors, &actors.buyer, &actors.press, random_source, start)?;
-    simulation
-        .ledger
-        .credit(actors.buyer.agent(), &amount("1000.00")?, &euro()?)
-        .map_err(|error| error.to_string())?;
+    let credit = LedgerOperation::Credit {
+        reference: Reference::parse("opening-balance").map_err(|error| error.to_string())?,
+        agent: actors.buyer.agent().clone(),
+        amount: amount("1000.00")?,
+        currency: euro()?,
+    };
+    let entry = simulation.ledger.plan(credit, start).map_err(|error| error.to_string())?;
+    simulation.ledger.apply(&entry).map_err(|error| error.to_string())?;
     let invitation = invite(&mut simulation, "40 menus in braille")?;
     match scenario {
         Scenario::Agreed => run_agreed(&mut simulation, &invitation)?,

@@ -1,10 +1,10 @@
 //! The simulation: delivers messages, advances the clock, performs the escrow effects and narrates.
 
-use asp::escrow::{Deposit, EscrowAgent, EscrowLedger};
+use asp::escrow::{Deposit, EscrowAnswer, EscrowId, EscrowLedger, EscrowProvider as _, EscrowRequest};
 use asp::message::{Body, Constraints};
 use asp::session::{Effect, ReceiverChecks, Transition};
 use asp::state_machine::{Role, State};
-use asp::{Participant, ReceiveOutcome};
+use asp::{CommitmentId, Participant, ReceiveOutcome};
 use seal::UnixMillis;
 
 use super::actors::{Actor, Actors, RandomSource};
@@ -135,6 +135,11 @@ impl<'s> Simulation<'s> {
         })
     }
 
+    fn escrow_id(&self, commitment_id: &CommitmentId) -> Option<EscrowId> {
+        let session_id = self.participants[0].record()?.session_id();
+        Some(EscrowId { session_id, commitment_id: commitment_id.clone() })
+    }
+
     fn perform_effects(&mut self, transitions: &[Transition]) {
         for effect in transitions.iter().flat_map(|transition| transition.effects.clone()) {
             match &effect {
@@ -145,13 +150,18 @@ impl<'s> Simulation<'s> {
                         amount: amount.clone(),
                         currency: currency.clone(),
                     };
-                    match self.ledger.hold(commitment, deposit) {
-                        Ok(()) => self.narrate(&format!("{amount} {currency} is held in escrow.")),
-                        Err(error) => self.narrate(&format!("The escrow could not be held: {error}.")),
+                    let Some(id) = self.escrow_id(commitment) else { continue };
+                    match self.ledger.submit(&EscrowRequest::Hold { id, deposit }, self.now) {
+                        EscrowAnswer::Refused(error) => {
+                            self.narrate(&format!("The escrow could not be held: {error}."));
+                        }
+                        _ => self.narrate(&format!("{amount} {currency} is held in escrow.")),
                     }
                 }
                 Effect::ReleaseEscrow { commitment, to } => {
-                    if let Err(error) = self.ledger.release(commitment, *to) {
+                    let Some(id) = self.escrow_id(commitment) else { continue };
+                    let request = EscrowRequest::Release { id, to: *to };
+                    if let EscrowAnswer::Refused(error) = self.ledger.submit(&request, self.now) {
                         self.narrate(&format!("The escrow could not be paid out: {error}."));
                     }
                 }

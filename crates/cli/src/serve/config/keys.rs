@@ -163,6 +163,8 @@ keys! {
         "Maximum number of open subscriptions per token; with --open only the total counts.";
     "hub.criticals_per_minute": Count(1, 1_000_000) => Size(hub.criticals_per_minute),
         "Maximum number of critical events per minute from one agent to one person, not counting questions.";
+    "hub.total_criticals_per_minute": Count(1, 1_000_000) => Size(hub.total_criticals_per_minute),
+        "Maximum number of critical events per minute, including hand-offs but not questions, from all agents together to one person.";
     "hub.questions_per_minute": Count(1, 1_000_000) => Size(hub.questions_per_minute),
         "Maximum number of questions per minute from one agent to one person.";
     "hub.total_questions_per_minute": Count(1, 1_000_000) => Size(hub.total_questions_per_minute),
@@ -205,7 +207,7 @@ keys! {
         "Maximum time between two readings of the clock, which limits how late deadlines are handled after the clock jumps.";
 
     "handoffs.timeout": Time(SECOND, 7 * DAY) => Millis(hub.handoffs.timeout_ms),
-        "How long a hand-off waits for somebody to take over, unless the agent says so.";
+        "How long a hand-off waits for somebody to take over, unless the agent sets another time.";
     "handoffs.max_timeout": Time(SECOND, 30 * DAY) => Millis(hub.handoffs.max_timeout_ms),
         "The longest time for which an agent may let a hand-off wait.";
     "handoffs.open_per_agent": Count(1, 65_536) => Size(hub.handoffs.max_open_per_agent),
@@ -237,7 +239,7 @@ keys! {
     "questions.argument_bytes": Bytes(64, MIB) => Size(hub.arguments.max_bytes),
         "Maximum size of the arguments that listeners receive with a question; a question with larger arguments is refused.";
     "questions.argument_characters": Count(16, 1_000_000) => Size(hub.arguments.max_text_chars),
-        "Maximum length of one text in the arguments of a question; a longer text is shortened.";
+        "Maximum length of one text in the arguments of a question; a longer text is shortened, except if the risk is high or the action cannot be undone.";
 
     "shape.text_bytes": Bytes(64, 16_384) => Size(hub.shaping.max_text_bytes),
         "Maximum number of bytes of one output that are held back until the end of a sentence.";

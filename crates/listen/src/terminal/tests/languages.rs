@@ -109,7 +109,8 @@ fn accepted_yes_words(language: &str) -> (&'static [&'static str], &'static [&'s
 
 /// Converts a line to lowercase and removes diacritics, the command `answer`, the question's number, and punctuation that dictation software adds.
 fn normalize_line(line: &str) -> String {
-    let lowercase: String = line.to_lowercase().nfd().filter(|letter| !is_combining_mark(*letter)).collect();
+    let lowercase: String =
+        line.to_lowercase().nfd().filter(|character| !is_combining_mark(*character)).collect();
     let words: Vec<String> = lowercase
         .split_whitespace()
         .map(|word| word.trim_matches(['¡', '.', '!', ',']))

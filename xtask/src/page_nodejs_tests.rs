@@ -1,4 +1,4 @@
-//! Node tests for the modules of the listening page that need no browser.
+//! Node.js tests for the modules of the listening page that need no browser.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Members of a session that its events repeat: states that the author defines, and the correlation id.
+//! Fields of a session that its events repeat: states that the agent defines, and the correlation id.
 
 use crate::support::*;
 use aaep::event::InvalidStates;
@@ -14,7 +14,7 @@ fn start(harness: &mut HubHarness, principal: &Principal, states: &str) -> HubRe
 }
 
 #[test]
-fn listeners_get_the_words_also_after_a_crash_and_when_they_join_late() {
+fn listeners_get_the_words_even_after_a_crash_and_after_joining_late() {
     let mut harness = HubHarness::new();
     let (shop, ada, ben) = (agent("shop"), listener("ada", &[]), listener("ben", &[]));
     let (_, listener_id) = harness.connect_listener(&ada, "{}");
@@ -52,7 +52,7 @@ fn a_listener_gets_the_words_in_its_language() {
 }
 
 #[test]
-fn events_without_a_correlation_id_get_the_sessions() {
+fn events_without_a_correlation_id_inherit_that_of_the_session() {
     let mut harness = HubHarness::new();
     let (shop, ada) = (agent("shop"), listener("ada", &[]));
     let (_, listener_id) = harness.connect_listener(&ada, "{}");

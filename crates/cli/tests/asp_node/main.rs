@@ -1,0 +1,23 @@
+//! Tests of `sayso asp serve` with two nodes as processes: the scenarios of `sayso asp demo`, crashes, a hostile network and
+//! a hostile peer. No person is asked, because no hub is given.
+//!
+//! `SAYSO_RANDOM_KILLS=N` sets the number of random kills, `SAYSO_RANDOM_SEED=N` repeats a run of them, and
+//! `SAYSO_CRASH_MATRIX=full` crashes at each point of a session on its own.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test reports a failure by panicking"
+)]
+
+mod crashes;
+mod hostile_network;
+mod hostile_peer;
+mod proxy;
+mod random_kills;
+mod raw_peer;
+mod scenarios;
+mod script;
+mod test_node;

@@ -1,0 +1,342 @@
+//! The messages of a session as they come: server-sent events with resumption, and a WebSocket (digest 14.4).
+//!
+//! A peer sees only settled messages, because a message that is not settled may still be rolled back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use asp::message::Authenticator;
+use asp::state_machine::State;
+use asp::{AgentCard, SessionId};
+use futures_util::{SinkExt, StreamExt};
+use seal::Timestamp;
+use seal::json::{JsonWriter, Tape, write_object};
+use tokio::sync::mpsc;
+use tokio_tungstenite::tungstenite::Message;
+use wire::{ServiceWebSocket, close_websocket, unix_now};
+
+use crate::NodeError;
+use crate::dpop::ProofError;
+use crate::node::Node;
+use crate::receive::ReceiveReply;
+use crate::session::SessionHandle;
+
+/// Number of events that wait for a slow reader before the stream waits for it.
+const QUEUED_EVENTS: usize = 16;
+/// How long a client has to authenticate on a WebSocket.
+const AUTH_TIMEOUT: Duration = Duration::from_secs(10);
+/// Interval between heartbeats on a WebSocket.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
+/// How long writing one frame may take.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// The close code after failed authentication (digest 14.4).
+const CLOSE_UNAUTHENTICATED: u16 = 4001;
+/// The close code at the end of the session, and of a peer that sends too much.
+const CLOSE_NORMAL: u16 = 1000;
+const CLOSE_POLICY: u16 = 1008;
+
+/// What is new in a session.
+struct News {
+    messages: Vec<String>,
+    state: State,
+}
+
+impl Node {
+    /// Starts a stream of server-sent events with the messages after this position in the chain.
+    pub(crate) fn stream_events(
+        self: &Arc<Self>,
+        session: SessionId,
+        after: usize,
+    ) -> mpsc::Receiver<Vec<u8>> {
+        let (sender, receiver) = mpsc::channel(QUEUED_EVENTS);
+        let node = self.clone();
+        tokio::spawn(async move {
+            let _ = node.write_events(session, after, &sender).await;
+        });
+        receiver
+    }
+
+    async fn write_events(
+        self: &Arc<Self>,
+        session: SessionId,
+        mut position: usize,
+        sender: &mpsc::Sender<Vec<u8>>,
+    ) -> Result<(), NodeError> {
+        let handle = self.session(session).await?;
+        let mut changes = handle.subscribe();
+        let mut last_state = None;
+        let mut stopping = std::pin::pin!(self.stopped());
+        loop {
+            changes.mark_unchanged();
+            let news = self.news(&handle, position).await?;
+            for message in &news.messages {
+                position += 1;
+                let event = format!("event: message\nid: {position}\ndata: {message}\n\n");
+                if sender.send(event.into_bytes()).await.is_err() {
+                    return Ok(());
+                }
+            }
+            if last_state != Some(news.state) {
+                let data = session_state(news.state, last_state);
+                let event = format!("event: session_state\ndata: {data}\n\n");
+                if sender.send(event.into_bytes()).await.is_err() {
+                    return Ok(());
+                }
+                last_state = Some(news.state);
+            }
+            if news.state.is_terminal() && news.messages.is_empty() {
+                return Ok(());
+            }
+            if !news.messages.is_empty() {
+                continue;
+            }
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return Ok(()) },
+                () = sender.closed() => return Ok(()),
+                () = &mut stopping => return Ok(()),
+            }
+        }
+    }
+
+    /// Returns the settled messages after a position, at most a page, and the state.
+    async fn news(&self, handle: &SessionHandle, position: usize) -> Result<News, NodeError> {
+        let state = self.lock(handle).await?;
+        let settled = state.settled_count();
+        let limit = self.config.limits.page_messages.min(settled.saturating_sub(position));
+        let transcript = state.participant.record().map(asp::SessionRecord::transcript);
+        let messages = transcript.into_iter().flat_map(asp::Transcript::messages);
+        Ok(News {
+            messages: messages.skip(position).take(limit).map(str::to_owned).collect(),
+            state: state.state(),
+        })
+    }
+
+    /// Runs a peer's WebSocket until it ends.
+    pub(crate) async fn run_socket(
+        self: Arc<Self>,
+        session: SessionId,
+        url: String,
+        mut socket: ServiceWebSocket,
+    ) {
+        let authenticated =
+            tokio::time::timeout(AUTH_TIMEOUT, self.authenticate_socket(session, &url, &mut socket));
+        let (peer, position) = match authenticated.await {
+            Ok(Ok(authenticated)) => authenticated,
+            Ok(Err(frame)) => {
+                let _ = write(&mut socket, frame).await;
+                return close_websocket(socket, CLOSE_UNAUTHENTICATED, "authentication failed").await;
+            }
+            Err(_) => {
+                return close_websocket(socket, CLOSE_UNAUTHENTICATED, "authentication timed out").await;
+            }
+        };
+        let (code, reason) = self.serve_socket(session, &peer, position, &mut socket).await;
+        close_websocket(socket, code, reason).await;
+    }
+
+    /// Reads the `auth` frame. Returns the peer and the position after which it wants messages, or the error frame.
+    async fn authenticate_socket(
+        &self,
+        session: SessionId,
+        url: &str,
+        socket: &mut ServiceWebSocket,
+    ) -> Result<(Arc<AgentCard>, usize), String> {
+        let refuse = |code: &str, message: &str| self.auth_error(code, message);
+        let Some(text) = read(socket).await else { return Err(refuse("unauthorized", "no auth frame")) };
+        let mut tape = Tape::default();
+        let doc = tape.read(&text).map_err(|_| refuse("schema_unsupported", "the frame is not JSON"))?;
+        let root = doc.root();
+        let member = |name: &str| root.member(name).and_then(|value| value.text());
+        if member("type").as_deref() != Some("auth") {
+            return Err(refuse("unauthorized", "the first frame must have the type auth"));
+        }
+        let card = member("token").and_then(|token| self.peers().card_by_token(&token));
+        let card = card.ok_or_else(|| refuse("unauthorized", "the card of this agent is not pinned"))?;
+        let proof = member("dpopProof").unwrap_or_default();
+        self.verifier.verify(&proof, card.dpop_key(), "GET", url, unix_now()).map_err(
+            |error| match error {
+                ProofError::UseNonce => refuse("use_dpop_nonce", &error.to_string()),
+                _ => refuse("unauthorized", &error.to_string()),
+            },
+        )?;
+        let last = root.member("lastSequence").and_then(|value| value.as_number()?.as_i64()).unwrap_or(0);
+        let handle =
+            self.session(session).await.map_err(|_| refuse("unauthorized", "there is no such session"))?;
+        if handle.info.peer.agent_id() != card.agent_id() {
+            return Err(refuse("unauthorized", "there is no such session"));
+        }
+        let state =
+            self.lock(&handle).await.map_err(|_| refuse("capacity_unavailable", "try again later"))?;
+        let accepted = write_object(|writer| {
+            writer.key("type").text("auth_ok");
+            writer.key("sessionId").text(&session.to_string());
+            writer.key("state").text(state.state().as_str());
+            writer.key("participants").array(|writer| {
+                writer.text(handle.info.own.agent_id().as_str());
+                writer.text(handle.info.peer.agent_id().as_str());
+            });
+            writer.key("lastSequence").integer(i64::try_from(state.settled_count()).unwrap_or(i64::MAX));
+        });
+        drop(state);
+        write(socket, accepted).await.map_err(|()| refuse("unauthorized", "the connection is lost"))?;
+        Ok((card, usize::try_from(last).unwrap_or(0)))
+    }
+
+    fn auth_error(&self, code: &str, message: &str) -> String {
+        write_object(|writer| {
+            writer.text_members([("type", "error"), ("code", code), ("message", message)]);
+            writer.key("nonce").text(&self.verifier.nonce(unix_now()));
+        })
+    }
+
+    async fn serve_socket(
+        self: &Arc<Self>,
+        session: SessionId,
+        peer: &Arc<AgentCard>,
+        mut position: usize,
+        socket: &mut ServiceWebSocket,
+    ) -> (u16, &'static str) {
+        let Ok(handle) = self.session(session).await else { return (CLOSE_POLICY, "no such session") };
+        let mut changes = handle.subscribe();
+        let mut heartbeat = tokio::time::interval(HEARTBEAT_INTERVAL);
+        let mut stopping = std::pin::pin!(self.stopped());
+        let mut last_state = handle.summary().state;
+        loop {
+            changes.mark_unchanged();
+            let Ok(news) = self.news(&handle, position).await else {
+                return (CLOSE_POLICY, "storage failed");
+            };
+            for message in &news.messages {
+                position += 1;
+                // The peer does not need its own messages.
+                if is_from(message, &handle.info.own) {
+                    let frame = write_object(|writer| {
+                        writer.key("type").text("message");
+                        writer.key("envelope").raw(message);
+                    });
+                    if write(socket, frame).await.is_err() {
+                        return (CLOSE_NORMAL, "");
+                    }
+                }
+            }
+            if news.state != last_state {
+                let frame = session_state(news.state, Some(last_state));
+                if write(socket, frame).await.is_err() {
+                    return (CLOSE_NORMAL, "");
+                }
+                last_state = news.state;
+            }
+            if !news.messages.is_empty() {
+                continue;
+            }
+            let frame = tokio::select! {
+                changed = changes.changed() => {
+                    if changed.is_err() { return (CLOSE_NORMAL, "") }
+                    continue;
+                }
+                _ = heartbeat.tick() => {
+                    let now = Timestamp::from_unix_millis(unix_now()).map(|at| at.to_string()).unwrap_or_default();
+                    let frame = write_object(|writer| {
+                        writer.text_members([("type", "heartbeat"), ("timestamp", &*now), ("state", news.state.as_str())]);
+                    });
+                    if write(socket, frame).await.is_err() { return (CLOSE_NORMAL, "") }
+                    continue;
+                }
+                frame = read(socket) => frame,
+                () = &mut stopping => return (1001, "the node is stopping"),
+            };
+            let Some(text) = frame else { return (CLOSE_NORMAL, "") };
+            let Some(answer) = self.handle_frame(session, peer, &text).await else { continue };
+            if write(socket, answer).await.is_err() {
+                return (CLOSE_NORMAL, "");
+            }
+        }
+    }
+
+    /// Handles a frame of the peer, and returns the answer.
+    async fn handle_frame(
+        self: &Arc<Self>,
+        session: SessionId,
+        peer: &Arc<AgentCard>,
+        text: &str,
+    ) -> Option<String> {
+        let error = |code: &str, message: &str, add: &dyn Fn(&mut JsonWriter)| {
+            Some(write_object(|writer| {
+                writer.text_members([("type", "error"), ("code", code), ("message", message)]);
+                add(writer);
+            }))
+        };
+        let mut tape = Tape::default();
+        let Ok(doc) = tape.read(text) else {
+            return error("schema_unsupported", "the frame is not JSON", &|_| {});
+        };
+        let kind = doc.root().member("type").and_then(|kind| kind.text());
+        let envelope = match kind.as_deref() {
+            Some("send") => doc.root().member("envelope").map(|envelope| envelope.source().to_owned()),
+            Some("pong") => return None,
+            _ => None,
+        };
+        let Some(envelope) = envelope else {
+            return error("schema_unsupported", "the frame must be send with an envelope, or pong", &|_| {});
+        };
+        if let Err(limited) = self.peers().admit(peer.agent_id(), false, unix_now()) {
+            return error("capacity_unavailable", &limited.to_string(), &|writer| {
+                let millis = i64::try_from(limited.retry_after_ms).unwrap_or(i64::MAX);
+                writer.key("retryAfterMs").integer(millis);
+            });
+        }
+        match self.receive(peer.clone(), Some(session), &envelope).await {
+            Ok(ReceiveReply::Stored { message_id, sequence_number, .. }) => Some(write_object(|writer| {
+                writer.key("type").text("ack");
+                writer.key("messageId").text(&message_id.to_string());
+                writer.key("sequenceNumber").integer(i64::try_from(sequence_number).unwrap_or(i64::MAX));
+            })),
+            Ok(ReceiveReply::Refused { refusal, reject }) => {
+                error(refusal.code.as_str(), &refusal.reason, &|writer| {
+                    if let Some(reject) = &reject {
+                        writer.key("reject").text(reject);
+                    }
+                })
+            }
+            Ok(ReceiveReply::Dropped(reason)) => error("unauthorized", &reason, &|_| {}),
+            Err(failure @ (NodeError::Storage(_) | NodeError::Stopping | NodeError::LimitReached(_))) => {
+                error("capacity_unavailable", &failure.to_string(), &|writer| {
+                    writer.key("retryAfterMs").integer(1000);
+                })
+            }
+            Err(failure) => error("unspecified", &failure.to_string(), &|_| {}),
+        }
+    }
+}
+
+fn session_state(state: State, previous: Option<State>) -> String {
+    let now = Timestamp::from_unix_millis(unix_now()).map(|at| at.to_string()).unwrap_or_default();
+    write_object(|writer| {
+        writer.text_members([("type", "session_state"), ("state", state.as_str()), ("timestamp", &*now)]);
+        if let Some(previous) = previous {
+            writer.key("previous").text(previous.as_str());
+        }
+    })
+}
+
+fn is_from(message: &str, card: &AgentCard) -> bool {
+    Authenticator::default()
+        .parse_unauthenticated(message)
+        .is_ok_and(|envelope| envelope.sender.agent_id == *card.agent_id())
+}
+
+/// Reads the next text frame. Returns `None` when the connection ends.
+async fn read(socket: &mut ServiceWebSocket) -> Option<String> {
+    loop {
+        match socket.next().await? {
+            Ok(Message::Text(text)) => return Some(text.as_str().to_owned()),
+            Ok(Message::Ping(_) | Message::Pong(_)) => {}
+            _ => return None,
+        }
+    }
+}
+
+async fn write(socket: &mut ServiceWebSocket, text: String) -> Result<(), ()> {
+    let sent = tokio::time::timeout(WRITE_TIMEOUT, socket.send(Message::Text(text.into()))).await;
+    if matches!(sent, Ok(Ok(()))) { Ok(()) } else { Err(()) }
+}
