@@ -16,6 +16,7 @@ use wire::unix_now;
 
 use crate::NodeError;
 use crate::journal_writer::Batch;
+use crate::narration::hub_key;
 use crate::node::Node;
 use crate::person::{
     AskedQuestion, BoundCall, HubError, PersonAnswer, PersonQuestion, QuestionKind, deadline_after,
@@ -235,7 +236,11 @@ impl Node {
     ) {
         let result = self.send_accepted(handle, request, &receipt, &signature).await;
         if let Err(error) = result {
-            self.refuse_consent(handle, request, error.to_string()).await;
+            let reason = match error {
+                NodeError::Refused(refusal) => refusal.reason,
+                error => error.to_string(),
+            };
+            self.refuse_consent(handle, request, reason).await;
         }
     }
 

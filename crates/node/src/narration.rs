@@ -200,8 +200,13 @@ impl Node {
                 let is_pinned = self.is_pinned_by_operator(&handle.info.peer);
                 let (_, level) = self.peers().trust_of(handle.info.peer.agent_id(), unix_now());
                 LocalizedText::new(|phrases| {
-                    let (trust, identity) = (phrases.trust(level), phrases.identity(is_pinned));
-                    format!("{} {identity} {trust}", phrases.identified(name))
+                    let mut text =
+                        format!("{} {}", phrases.identified(name), phrases.identity(name, is_pinned));
+                    // An invitation to us is told together with the trust in the inviter.
+                    if handle.info.role == Role::Inviter {
+                        text = format!("{text} {}", phrases.trust(name, level));
+                    }
+                    text
                 })
             }
             (InformType::Progress, _) => {
@@ -387,7 +392,7 @@ impl Node {
                 _ if !is_first => phrases.talks(&name, &subject),
                 Role::Inviter => phrases.invited_peer(&name, &subject),
                 Role::Invited => {
-                    format!("{} {}", phrases.invited_us(&name, &subject), phrases.trust(level))
+                    format!("{} {}", phrases.invited_us(&name, &subject), phrases.trust(&peer.name, level))
                 }
             }
         });
@@ -415,6 +420,13 @@ impl Node {
             .iter()
             .any(|pinned| pinned.agent_id() == card.agent_id() && pinned.signing_key() == card.signing_key())
     }
+}
+
+/// Returns the idempotency key of a request about a session.
+pub(crate) fn hub_key(handle: &SessionHandle, hub: &HubSessionState, key: &str) -> String {
+    // Two nodes with the same token at the same hub can take part in the same ASP session.
+    let role = crate::records::role_name(handle.info.role);
+    format!("asp-{}-{role}-{}-{key}", handle.info.id, hub.started_count)
 }
 
 /// Returns the reference to the invitation, with which the session began.

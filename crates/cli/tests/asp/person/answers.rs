@@ -120,6 +120,7 @@ fn the_person_decides_about_an_escalation() {
     let session = world.negotiate();
     let escalation = json!({"reason": "The price is above the limit", "urgency": "high"});
     world.buyer.send_ok(&session, "ESCALATE", &escalation);
+    assert_eq!(world.buyer.view(&session)["refusals"], json!([]));
     let question = person.wait_for("awaiting.clarification");
     let text = question["question"].as_str().unwrap();
     assert!(text.contains("Seller") && text.contains("The price is above the limit"), "{text}");

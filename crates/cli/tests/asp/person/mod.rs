@@ -158,13 +158,6 @@ impl TestNode {
         view["consent"].clone()
     }
 
-    /// Returns the performatives of all messages of a session.
-    pub(super) fn performatives(&self, session: &str) -> Vec<String> {
-        let view = self.view(session);
-        let messages = view["messages"].as_array().unwrap();
-        messages.iter().map(|message| message["performative"].as_str().unwrap().to_owned()).collect()
-    }
-
     /// Returns whether a message that binds was sent or received.
     pub(super) fn has_binding_message(&self, session: &str) -> bool {
         let view = self.view(session);
@@ -309,17 +302,26 @@ impl Listener {
 
     /// Listens until an event of this type.
     pub(super) fn wait_for(&mut self, expected_type: &str) -> Value {
+        self.wait_until(expected_type, |event| testing::messages::short_type(event) == expected_type)
+    }
+
+    /// Listens until an event with this summary.
+    pub(super) fn wait_for_text(&mut self, text: &str) -> Value {
+        self.wait_until(text, |event| event["summary_normal"] == text)
+    }
+
+    fn wait_until(&mut self, expected: &str, is_expected: impl Fn(&Value) -> bool) -> Value {
         let give_up_at = std::time::Instant::now() + testing::http::TIMEOUT;
         loop {
             let line = self.stream.next_line();
             // The hub also sends comments that keep the connection open.
-            assert!(std::time::Instant::now() < give_up_at, "no {expected_type} after {:#?}", self.heard);
+            assert!(std::time::Instant::now() < give_up_at, "no {expected} after {:#?}", self.heard);
             let Some(data) = line.strip_prefix("data: ") else { continue };
             let event: Value = serde_json::from_str(data).unwrap();
             if let Some(text) = event["summary_normal"].as_str() {
                 self.heard.push(text.to_owned());
             }
-            if testing::messages::short_type(&event) == expected_type {
+            if is_expected(&event) {
                 return event;
             }
         }
