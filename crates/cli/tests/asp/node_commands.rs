@@ -324,7 +324,7 @@ fn a_node_with_tokens_refuses_a_command_without_one() {
     let run = run_in(folder.path(), &["asp", "keygen", "--agent", &agent, "--name", "A", "--out", "a"]);
     assert_eq!(run.exit_code, 0, "{}", run.stderr);
     let tokens = folder.path().join("tokens");
-    let token = create_token(tokens.to_str().unwrap(), &["--role", "agent", "--agent-id", "a"]);
+    let token = create_token(tokens.to_str().unwrap(), &["--role", "agent", "--agent-id", "a", "--name", "a"]);
     let listener = create_token(tokens.to_str().unwrap(), &["--role", "listener", "--name", "l"]);
     let node = HubProcess::start_command(
         Command::new(binary())
@@ -407,5 +407,30 @@ fn the_network_demo_ends_with_one_verified_transcript() {
         &["asp", "demo", "--network", "--no-person", "--auto", "accept"],
     ] {
         assert_eq!(run_in(folder.path(), arguments).exit_code, 2, "{arguments:?}");
+    }
+}
+
+/// The person's answer decides whether the commitment is sent, and the transcript proves a yes.
+#[test]
+fn the_network_demo_asks_the_person() {
+    for (auto, message_count, expected) in [
+        ("accept", 15, "The transcript proves it: "),
+        ("reject", 9, "The commitment was not sent: "),
+        ("none", 9, "The commitment was not sent: "),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let arguments = ["asp", "demo", "--network", "--auto", auto, "--transcript", "talk.jsonl"];
+        let run = run_in(folder.path(), &arguments);
+        assert_eq!(run.exit_code, 0, "{auto}: {}\n{}", run.stdout, run.stderr);
+        let count = format!("Both sides have the same transcript of {message_count} messages, and it is valid.");
+        for expected in [expected, &count, "ask: Question 1 from "] {
+            assert!(run.stdout.contains(expected), "{auto}: {expected:?} is not in:\n{}", run.stdout);
+        }
+        let verified = run_in(
+            folder.path(),
+            &["asp", "verify", "talk.jsonl", "--cards", "talk.cards.json", "--hub-key", "talk.hub.jwk"],
+        );
+        assert_eq!(verified.exit_code, 0, "{auto}: {}", verified.stdout);
+        assert_eq!(verified.stdout.contains(": a person"), auto == "accept", "{}", verified.stdout);
     }
 }
