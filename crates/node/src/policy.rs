@@ -189,8 +189,8 @@ impl Policy {
                     "0" => Some(None),
                     text => Amount::parse(text).ok().map(Some),
                 };
-                let ceilings =
-                    items(value).and_then(|items| items.map(ceiling).collect::<Option<Vec<Option<Amount>>>>());
+                let ceilings = items(value)
+                    .and_then(|items| items.map(ceiling).collect::<Option<Vec<Option<Amount>>>>());
                 let ceilings = ceilings.and_then(|ceilings| <[Option<Amount>; 5]>::try_from(ceilings).ok());
                 self.escrow_ceilings.any_currency =
                     ceilings.ok_or("must be a list of five amounts as texts, for the trust levels 0 to 4")?;
