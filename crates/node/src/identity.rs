@@ -10,6 +10,8 @@ use thiserror::Error;
 const KEY_FILE: &str = "keys";
 /// The name of the file with the card.
 const CARD_FILE: &str = "card.json";
+/// The keys while they are being written.
+const NEW_KEY_FILE: &str = "keys.new";
 
 /// The keys of an agent and the card that publishes them.
 #[derive(Clone, Debug)]
@@ -99,7 +101,16 @@ impl Identity {
         // The card is written before the keys. If the program stops in between, loading reports the mismatch.
         std::fs::write(&path, format!("{}\n", self.card.as_str()))
             .map_err(|error| IdentityError::File(path, error))?;
-        self.keys.save(&folder.join(KEY_FILE))?;
+        // A key file is never overwritten in place, so that a crash leaves either the old or the new keys.
+        let (key_file, new_file) = (folder.join(KEY_FILE), folder.join(NEW_KEY_FILE));
+        match std::fs::remove_file(&new_file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(IdentityError::File(new_file, error));
+            }
+            _ => {}
+        }
+        self.keys.save(&new_file)?;
+        std::fs::rename(&new_file, &key_file).map_err(|error| IdentityError::File(key_file, error))?;
         Ok(self)
     }
 }

@@ -184,14 +184,16 @@ impl Policy {
                 }
             }
             ("escrow", "ceilings") => {
-                let amounts = items(value).and_then(|items| {
-                    items.map(|item| Amount::parse(item.as_str()?).ok()).collect::<Option<Vec<Amount>>>()
-                });
-                let amounts = amounts.and_then(|amounts| <[Amount; 5]>::try_from(amounts).ok());
-                let amounts =
-                    amounts.ok_or("must be a list of five amounts as texts, for the trust levels 0 to 4")?;
+                // An amount is positive, so "0" stands for no escrow at all.
+                let ceiling = |item: &DeValue<'_>| match item.as_str()? {
+                    "0" => Some(None),
+                    text => Amount::parse(text).ok().map(Some),
+                };
+                let ceilings = items(value)
+                    .and_then(|items| items.map(ceiling).collect::<Option<Vec<Option<Amount>>>>());
+                let ceilings = ceilings.and_then(|ceilings| <[Option<Amount>; 5]>::try_from(ceilings).ok());
                 self.escrow_ceilings.any_currency =
-                    amounts.map(|amount| Some(amount).filter(|a| a.billionths() > 0));
+                    ceilings.ok_or("must be a list of five amounts as texts, for the trust levels 0 to 4")?;
             }
             ("escrow", "deposits") => {
                 let expected = "must be a list of tables with agent, amount and currency";
@@ -301,6 +303,31 @@ mod tests {
         ] {
             let error = Policy::parse(text, ConsentPolicy::ASK).err().unwrap_or_default();
             assert!(error.starts_with(expected), "{error}");
+        }
+    }
+
+    /// The policy file in docs/asp.md has every key, with its default.
+    #[test]
+    fn the_documentation_lists_every_key_with_its_default() {
+        let page = include_str!("../../../docs/asp.md");
+        let section = page.split("## The policy file").nth(1).unwrap_or_default();
+        let documented = section.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+        let documented = documented.unwrap_or_default();
+        let policy = Policy::parse(documented, ConsentPolicy::NEVER_ASK);
+        let policy = policy.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(format!("{policy:?}"), format!("{:?}", Policy::new(ConsentPolicy::ASK)));
+        let source = include_str!("policy.rs").split("#[cfg(test)]").next().unwrap_or_default();
+        let arms: Vec<_> = source.lines().filter_map(|line| line.trim_start().strip_prefix("(\"")).collect();
+        assert!(arms.len() > 20, "the keys are no longer recognised");
+        for arm in arms {
+            let mut words = arm.split('"');
+            let (section, key) = (words.next().unwrap_or_default(), words.nth(1).unwrap_or_default());
+            let table = documented.split(&format!("[{section}]")).nth(1).unwrap_or_default();
+            let table = table.split("\n[").next().unwrap_or_default();
+            assert!(
+                table.lines().any(|line| line.starts_with(&format!("{key} = "))),
+                "{section}.{key} is not in docs/asp.md"
+            );
         }
     }
 }

@@ -1,5 +1,7 @@
 //! `sayso asp invite` and `sayso asp send`: open a session, and send a message.
 
+use std::time::Duration;
+
 use asp::{MessageId, Performative, SessionId};
 use sayso::asp::{AspSession, SendOutcome, SessionInvitation, SessionView, State, WaitingFor};
 use seal::Timestamp;
@@ -47,6 +49,9 @@ pub(crate) struct SendArguments {
     node: NodeArgs,
 }
 
+/// How long `invite` without `--wait` waits for the delivery of the invitation.
+const DELIVERY_GRACE: Duration = Duration::from_secs(2);
+
 pub(crate) fn run_invite(arguments: &InviteArguments) -> Result<ExitStatus, CommandError> {
     let mut invitation = SessionInvitation::new(arguments.peer.as_str(), arguments.subject.as_str())
         .terms(read_json(&arguments.terms)?);
@@ -58,7 +63,10 @@ pub(crate) fn run_invite(arguments: &InviteArguments) -> Result<ExitStatus, Comm
         let mut session = node.send_invitation(&invitation).await?;
         let printed = print_stdout(&format!("{}\n", session.id()));
         if !arguments.wait {
-            return Ok(printed);
+            // If the other side can be reached, it has the invitation when this command ends, or the refusal is reported.
+            let delivery = tokio::time::timeout(DELIVERY_GRACE, session.wait_for_delivery()).await;
+            let refusal = delivery.ok().and_then(Result::ok).and_then(|view| undeliverable(&view));
+            return Ok(refusal.map_or(printed, |reason| report_refusal(&reason)));
         }
         print_stderr("The invitation is sent. Waiting for the answer.");
         loop {

@@ -5,6 +5,7 @@ mod cards;
 mod closed_streams;
 mod consents;
 mod demo;
+mod http_between_nodes;
 mod limits;
 mod mutations;
 mod node_commands;

@@ -67,14 +67,9 @@ impl TwoNodes {
         assert_eq!(run.exit_code, 0, "{}", run.stderr);
         let session = run.stdout.trim().to_owned();
         let body = format!(r#"{{"referenceId":"prop_{session}"}}"#);
-        // The invitation arrives at the press a moment after it is stored.
-        loop {
-            let accepted = self.press(&["send", &session, "ACCEPT", &body, "--wait"]);
-            if accepted.exit_code == 0 {
-                break;
-            }
-            assert_eq!(accepted.stderr, "sayso: the node has no such session\n");
-        }
+        let accepted = self.press(&["send", &session, "ACCEPT", &body, "--wait"]);
+        assert_eq!(accepted.exit_code, 0, "{}", accepted.stderr);
+        // The nodes introduce the agents to each other.
         loop {
             let (view, _) = self.view(&session);
             if view["state"] == "INTRODUCED" {
@@ -324,7 +319,8 @@ fn a_node_with_tokens_refuses_a_command_without_one() {
     let run = run_in(folder.path(), &["asp", "keygen", "--agent", &agent, "--name", "A", "--out", "a"]);
     assert_eq!(run.exit_code, 0, "{}", run.stderr);
     let tokens = folder.path().join("tokens");
-    let token = create_token(tokens.to_str().unwrap(), &["--role", "agent", "--agent-id", "a"]);
+    let token =
+        create_token(tokens.to_str().unwrap(), &["--role", "agent", "--agent-id", "a", "--name", "a"]);
     let listener = create_token(tokens.to_str().unwrap(), &["--role", "listener", "--name", "l"]);
     let node = HubProcess::start_command(
         Command::new(binary())
@@ -407,5 +403,31 @@ fn the_network_demo_ends_with_one_verified_transcript() {
         &["asp", "demo", "--network", "--no-person", "--auto", "accept"],
     ] {
         assert_eq!(run_in(folder.path(), arguments).exit_code, 2, "{arguments:?}");
+    }
+}
+
+/// The person's answer decides whether the commitment is sent, and the transcript proves a yes.
+#[test]
+fn the_network_demo_asks_the_person() {
+    for (auto, message_count, expected) in [
+        ("accept", 15, "The transcript proves it: "),
+        ("reject", 9, "The commitment was not sent: "),
+        ("none", 9, "The commitment was not sent: "),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let arguments = ["asp", "demo", "--network", "--auto", auto, "--transcript", "talk.jsonl"];
+        let run = run_in(folder.path(), &arguments);
+        assert_eq!(run.exit_code, 0, "{auto}: {}\n{}", run.stdout, run.stderr);
+        let count =
+            format!("Both sides have the same transcript of {message_count} messages, and it is valid.");
+        for expected in [expected, &count, "ask: Question 1 from "] {
+            assert!(run.stdout.contains(expected), "{auto}: {expected:?} is not in:\n{}", run.stdout);
+        }
+        let verified = run_in(
+            folder.path(),
+            &["asp", "verify", "talk.jsonl", "--cards", "talk.cards.json", "--hub-key", "talk.hub.jwk"],
+        );
+        assert_eq!(verified.exit_code, 0, "{auto}: {}", verified.stdout);
+        assert_eq!(verified.stdout.contains(": a person"), auto == "accept", "{}", verified.stdout);
     }
 }
