@@ -3,8 +3,8 @@
 use asp::message::{Accept, Body, ExtraMembers, Inform, InformType, PinnedCards, Propose, TrustScore};
 use asp::session::{ReceiverChecks, SessionRules};
 use asp::{
-    AgentCard, AgentProfile, AgentUri, AspLimits, ConformanceLevel, Participant, ParticipantConfig,
-    ProposalId, Reference,
+    AgentCard, AgentEndpoints, AgentProfile, AgentUri, AspLimits, ConformanceLevel, Participant,
+    ParticipantConfig, ProposalId, Reference,
 };
 use seal::json::RawJson;
 use seal::{AgentKeys, SystemRandom, UnixMillis};
@@ -38,6 +38,9 @@ impl AgentPair {
                 organization: "org:bench".to_owned(),
                 capabilities: Vec::new(),
                 level: ConformanceLevel::Full,
+                endpoints: AgentEndpoints::default(),
+                max_transaction_value: None,
+                currency: None,
             };
             AgentCard::sign(&profile, &keys[index]).unwrap()
         };
@@ -86,15 +89,7 @@ impl AgentPair {
                 }
                 .into(),
             ),
-            (
-                1,
-                Accept {
-                    reference: Reference::from(&invitation),
-                    note: None,
-                    other: ExtraMembers::default(),
-                }
-                .into(),
-            ),
+            (1, Accept::new(Reference::from(&invitation)).into()),
             (0, inform(InformType::Identity, None).into()),
             (1, inform(InformType::Identity, None).into()),
         ];

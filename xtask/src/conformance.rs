@@ -84,7 +84,7 @@ impl RowKind {
             "subscriber",
             "behaviour of our subscriber (terminal, page): a test of that behaviour",
         ),
-        (RowKind::Both, "both", "behaviour of both sides: at least two tests"),
+        (RowKind::Both, "both", "behaviour of both sides: a test of our producer and one of our subscriber"),
         (RowKind::Validator, "validator", "behaviour of `sayso validate`: a test of that behaviour"),
         (
             RowKind::Permission,
@@ -104,6 +104,35 @@ impl RowKind {
 
     fn name(self) -> &'static str {
         Self::ALL.iter().find(|(kind, ..)| *kind == self).map_or("", |(_, name, _)| name)
+    }
+}
+
+/// The side of the protocol that a test is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Producer,
+    Subscriber,
+}
+
+impl Side {
+    const FOLDERS: [(&str, Side); 12] = [
+        ("crates/hub/", Side::Producer),
+        ("crates/sayso/", Side::Producer),
+        ("crates/wire/", Side::Producer),
+        ("crates/cli/tests/attacks/", Side::Producer),
+        ("crates/cli/tests/serve/", Side::Producer),
+        ("crates/cli/tests/wires/", Side::Producer),
+        ("crates/listen/", Side::Subscriber),
+        ("crates/cli/tests/braille/", Side::Subscriber),
+        ("crates/cli/tests/browser/", Side::Subscriber),
+        ("crates/cli/tests/listen/", Side::Subscriber),
+        ("crates/cli/tests/replay/capture", Side::Subscriber),
+        ("crates/cli/tests/speech/", Side::Subscriber),
+    ];
+
+    /// Returns the side of a test, by its folder; `None` for tests of what both sides share.
+    fn of_test(test: &str) -> Option<Self> {
+        Self::FOLDERS.iter().find(|(folder, _)| test.starts_with(folder)).map(|(_, side)| *side)
     }
 }
 
@@ -391,6 +420,13 @@ fn describe_evidence(
         RowKind::Both => 2,
         _ => 1,
     };
+    if row.kind == RowKind::Both {
+        for side in [Side::Producer, Side::Subscriber] {
+            if !evidence.tests.iter().any(|test| Side::of_test(test) == Some(side)) {
+                return Err(format!("a row of the kind `both` needs a test of our {side:?}").to_lowercase());
+            }
+        }
+    }
     if evidence.tests.len() < required_tests {
         return Err(format!(
             "a row of the kind `{}` needs {required_tests} test(s) of behaviour; a rule is not enough",
@@ -449,8 +485,14 @@ mod tests {
             assert!(judge(kind, rule, "rule").is_err_and(|fault| fault.contains("a rule is not enough")));
             assert_eq!(judge(kind, rule, "rule; test a.rs::b"), Ok(RowStatus::Proven));
         }
-        assert!(judge(RowKind::Both, rule, "rule; test a.rs::b").is_err());
-        assert_eq!(judge(RowKind::Both, rule, "rule; test a.rs::b; test a.rs::c"), Ok(RowStatus::Proven));
+        let producer = "test crates/hub/a.rs::b";
+        let subscriber = "test crates/listen/a.rs::b";
+        for one_side in [producer, subscriber] {
+            let fault = judge(RowKind::Both, rule, &format!("rule; {one_side}; {one_side}")).unwrap_err();
+            assert!(fault.contains("needs a test of our"), "{fault}");
+        }
+        let both = format!("rule; {producer}; {subscriber}");
+        assert_eq!(judge(RowKind::Both, rule, &both), Ok(RowStatus::Proven));
         assert!(judge(RowKind::Producer, rule, "rule; test a.rs::missing").is_err());
         assert!(judge(RowKind::Producer, rule, "rule; test a.rs").is_err());
     }

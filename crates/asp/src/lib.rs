@@ -38,7 +38,7 @@ pub mod trust;
 
 pub use agent_card::{AgentCard, AgentCardError, AgentEndpoints, AgentProfile, ConformanceLevel};
 pub use amount::{Amount, AmountError};
-pub use commitment::{Commitment, CommitmentStatus};
+pub use commitment::{Commitment, CommitmentStatus, ResultReport, ResultVerdict};
 pub use error::{AspError, AuthenticationError, LocalError, Refusal, RejectCode};
 pub use id::{
     AgentUri, CommitmentId, Currency, DisputeId, IdError, MessageId, ProposalId, QueryId, Reference,

@@ -242,6 +242,7 @@ impl SessionRecord {
             return refuse(RejectCode::Timeout, &reason);
         }
         let incoming = IncomingMessage {
+            message_id: envelope.message_id,
             sender,
             body: &envelope.body,
             sent_at,

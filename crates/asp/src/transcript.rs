@@ -203,6 +203,11 @@ impl Transcript {
         (!messages.is_empty() && !self.discards_texts).then_some(InclusionProof { messages })
     }
 
+    /// Returns whether the chain contains this hash, or the chain is empty and this is the initial one.
+    pub fn has_hash(&self, hash: &Digest) -> bool {
+        *hash == self.head() || self.has_seen_hash(hash)
+    }
+
     /// Returns whether the chain contains this hash. A resumed chain does not know its earlier hashes, so it counts every
     /// hash as seen.
     fn has_seen_hash(&self, link: &Digest) -> bool {

@@ -5,7 +5,7 @@
 mod agent_cards;
 mod bad_input;
 mod consent;
-mod escrow_ledger;
+mod disputes;
 mod escrow;
 mod model_checking;
 mod participants;

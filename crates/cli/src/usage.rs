@@ -10,7 +10,7 @@ use crate::output::{print_stderr, printable};
 use crate::{Arguments, ExitStatus};
 
 /// Example arguments of commands, shown if a required argument is missing.
-const EXAMPLES: [(&str, &str); 10] = [
+const EXAMPLES: [(&str, &str); 16] = [
     ("listen", "http://127.0.0.1:8787"),
     ("capture", "http://127.0.0.1:8787 --output session.jsonl"),
     ("replay", "session.jsonl"),
@@ -19,6 +19,12 @@ const EXAMPLES: [(&str, &str); 10] = [
     ("restore", "backup-1 --data sayso-data"),
     ("manifest sign", "manifest.json"),
     ("manifest verify", "manifest.jws --jwk public.json"),
+    ("asp keygen", "--agent agent://127.0.0.1:8788/buyer --name Buyer --out buyer"),
+    ("asp invite", "agent://127.0.0.1:8789/press '40 menus in braille'"),
+    ("asp send", "SESSION ACCEPT '{\"referenceId\":\"prop_1\"}'"),
+    ("asp watch", "SESSION"),
+    ("asp transcript", "SESSION --output talk.jsonl --cards cards.jsonl"),
+    ("asp trust", "agent://127.0.0.1:8789/press"),
     ("asp trace", "transcript.jsonl"),
     ("asp verify", "transcript.jsonl --cards cards.json"),
 ];

@@ -87,6 +87,8 @@ const RECORDINGS: &[ExpectedFindings] = &[
     valid("rejected", "8 events, 1 sessions: 0 errors, 0 warnings"),
     // Nobody answers, so the default decision applies after the timeout.
     valid("defaulted", "8 events, 1 sessions: 0 errors, 0 warnings"),
+    // Tools that succeed, fail and time out, a refused question, one that nobody answers, a hand-off and an error at the end.
+    valid("outcomes", "23 events, 1 sessions: 0 errors, 0 warnings"),
     // A clarification answered with a choice.
     valid("clarification", "8 events, 1 sessions: 0 errors, 0 warnings"),
 ];

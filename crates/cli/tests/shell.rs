@@ -80,6 +80,15 @@ fn explain_describes_one_rule_or_lists_all() {
         let explained = aaep::rule::Rule::find(id).unwrap();
         assert!(line.contains(explained.sentence()));
     }
+    for (id, source) in [
+        ("C-G6", "It is our decision C-G6, because"),
+        ("AAEP-4.1.1s-2", "It comes from the JSON Schema for section 4.1.1 of the AAEP specification."),
+        ("AAEP-A.4-1", "It comes from appendix A, section A.4, of the AAEP specification."),
+        ("AAEP-GS.5.3-1", "It comes from section 5.3 of the AAEP guide for subscribers."),
+    ] {
+        let explained = run_sayso(&["explain", id], "").stdout;
+        assert!(explained.lines().any(|line| line.starts_with(source)), "{id}: {explained}");
+    }
     let unknown = run_sayso(&["explain", "AAEP-0-0"], "");
     assert_eq!(unknown.exit_code, 2);
     assert!(unknown.stderr.contains("`sayso explain` lists all rules"), "{}", unknown.stderr);

@@ -12,7 +12,8 @@ pub struct ArgumentLimits {
     /// arguments is refused, because a person could not listen to all of them.
     pub max_bytes: usize,
     /// Maximum length of one text or member name, in characters. A longer one is shortened, and the number of missing
-    /// characters is appended.
+    /// characters is appended. It does not apply to dangerous questions: a person must be able to hear all that such an
+    /// answer permits.
     pub max_text_chars: usize,
 }
 
@@ -20,6 +21,19 @@ impl Default for ArgumentLimits {
     fn default() -> Self {
         Self { max_bytes: 32 * 1024, max_text_chars: 1_000 }
     }
+}
+
+impl ArgumentLimits {
+    /// Returns the limits for the arguments of a question, given whether the question is dangerous.
+    pub(crate) fn for_question(&self, is_dangerous: bool) -> Self {
+        Self { max_text_chars: if is_dangerous { usize::MAX } else { self.max_text_chars }, ..*self }
+    }
+}
+
+/// Whether a question is about an action of high risk or one that cannot be undone.
+pub(crate) fn is_dangerous_question(question: &JsonValue<'_>) -> bool {
+    question.member("risk_level").is_some_and(|risk| risk.is_text("high"))
+        || question.member("irreversible").is_some_and(|irreversible| irreversible.source() == "true")
 }
 
 /// Copies the arguments of a call for listeners: without secrets, and with long texts shortened.
@@ -138,15 +152,25 @@ fn compare(
             }
         }
         _ if is_same_value(accepted, actual) => {}
-        _ => {
-            let (mut was, mut is) = (display(accepted), display(actual));
-            if was == is {
-                // A text and a number can look the same.
-                (was, is) = (shorten_value(accepted.source()), shorten_value(actual.source()));
-            }
-            differences.push(format!("the consent was for {name} {was}; this call has {is}"));
-        }
+        _ => differences.push(describe_values(name, accepted, actual)),
     }
+}
+
+/// Says how two values differ. Long texts can begin alike; then the position is named at which they differ.
+fn describe_values(name: &str, accepted: &JsonValue<'_>, actual: &JsonValue<'_>) -> String {
+    let (mut was, mut is) = (display(accepted), display(actual));
+    if let (Some(accepted), Some(actual)) = (accepted.text(), actual.text()) {
+        let same = accepted.chars().zip(actual.chars()).take_while(|(one, other)| one == other).count();
+        if same >= MAX_VALUE_CHARS {
+            return format!(
+                "the consent was for another {name}, which differs after the first {same} characters"
+            );
+        }
+    } else if [accepted, actual].iter().any(|value| value.kind() == JsonKind::Text) {
+        // A text and a number can look the same, so the text is quoted.
+        (was, is) = (shorten_value(accepted.source()), shorten_value(actual.source()));
+    }
+    format!("the consent was for {name} {was}; this call has {is}")
 }
 
 fn is_same_value(one: &JsonValue<'_>, other: &JsonValue<'_>) -> bool {
@@ -258,6 +282,34 @@ mod tests {
     fn a_long_text_is_shortened_and_the_number_of_missing_characters_is_appended() {
         let limits = ArgumentLimits { max_text_chars: 3, ..ArgumentLimits::default() };
         assert_eq!(copy_json(r#"["abc","äbcde"]"#, limits).unwrap(), r#"["abc","äbc… (2 more characters)"]"#);
+    }
+
+    #[test]
+    fn a_dangerous_question_has_every_text_in_full() {
+        let limits = ArgumentLimits { max_text_chars: 3, ..ArgumentLimits::default() };
+        let arguments = r#"{"äbcde":"äbcde"}"#;
+        assert_eq!(copy_json(arguments, limits.for_question(true)).unwrap(), arguments);
+        assert_ne!(copy_json(arguments, limits.for_question(false)).unwrap(), arguments);
+        for (question, expected) in [
+            (r#"{"risk_level":"high"}"#, true),
+            (r#"{"risk_level":"low","irreversible":true}"#, true),
+            (r#"{"risk_level":"medium","irreversible":false}"#, false),
+            ("{}", false),
+        ] {
+            let question = OwnedDoc::read(question).unwrap();
+            assert_eq!(is_dangerous_question(&question.doc().root()), expected, "{}", question.source());
+        }
+    }
+
+    #[test]
+    fn long_texts_that_begin_alike_differ_at_a_position() {
+        let arguments =
+            |end: &str| OwnedDoc::read(&format!(r#"{{"text":"{}{end}"}}"#, "x".repeat(500))).unwrap();
+        let (accepted, actual) = (arguments("a"), arguments("b"));
+        assert_eq!(
+            describe_difference(&accepted.doc().root(), &actual.doc().root()),
+            "the consent was for another text, which differs after the first 500 characters"
+        );
     }
 
     #[test]

@@ -11,6 +11,7 @@ use seal::{Digest, UnixMillis};
 use thiserror::Error;
 
 use crate::command::HandoffResult;
+use crate::core::SuppliedSummary;
 
 /// The values that the hub writes into the envelope.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +34,8 @@ pub(crate) struct EnvelopeFields<'s> {
     pub(crate) correlation_id: Option<&'s str>,
     /// What listeners learn about the producer and the session in `extensions.sayso`.
     pub(crate) marks: HubMarks<'s>,
+    /// The summary, if the event has none.
+    pub(crate) summary: Option<&'s SuppliedSummary>,
 }
 
 /// Members of `extensions.sayso` that do not depend on the kind of event.
@@ -310,7 +313,7 @@ pub(crate) fn write_event(
         (given, _) => copy_member("correlation_id", given, out),
     }
     if let (EventType::StateChanged, false, Some(state)) =
-        (&event_type, members.has_from_state, envelope.state)
+        (&event_type, members.has_from_state && !hidden.contains(&"from_state"), envelope.state)
     {
         out.plain_key("from_state");
         out.text(state.as_str());
@@ -318,8 +321,14 @@ pub(crate) fn write_event(
     if let Some((_, token)) = envelope.question {
         out.plain_member("reply_token", token);
     }
-    if let (EventType::StateChanged, false, [state]) = (&event_type, members.has_summary, own_states) {
-        write_state_words(state, &primary_language(members.hints, envelope), out);
+    let has_state_words = match (&event_type, members.has_summary, own_states) {
+        (EventType::StateChanged, false, [state]) => {
+            write_state_words(state, &primary_language(members.hints, envelope), out)
+        }
+        _ => false,
+    };
+    if let (false, Some(summary)) = (has_state_words, envelope.summary) {
+        summary.write(out);
     }
     for (key, value) in body.members() {
         let name = key.text().unwrap_or_default();
@@ -505,7 +514,10 @@ fn write_hints(
 }
 
 /// Returns the language of the event's text: the event's, or else the session's, or else the default.
-fn primary_language<'e>(event_hints: Option<JsonValue<'e>>, envelope: &EnvelopeFields<'e>) -> Cow<'e, str> {
+pub(crate) fn primary_language<'e>(
+    event_hints: Option<JsonValue<'e>>,
+    envelope: &EnvelopeFields<'e>,
+) -> Cow<'e, str> {
     let session_hints = envelope.hints.map(|hints| hints.doc().root());
     let language = |hints: JsonValue<'e>| hints.member("primary_language")?.text();
     let stated = event_hints.and_then(language).or_else(|| session_hints.and_then(language));
@@ -531,13 +543,15 @@ fn relevant_states<'s>(
 }
 
 /// Writes the words of a state as the event's summary, with their translations, if they exist in the event's language.
-fn write_state_words(state: &StateDefinition, language: &str, out: &mut TapeWriter) {
-    let Some((primary, words)) = state.words_in(&[language]) else { return };
+/// Returns whether they do.
+fn write_state_words(state: &StateDefinition, language: &str, out: &mut TapeWriter) -> bool {
+    let Some((primary, words)) = state.words_in(&[language]) else { return false };
     write_text(out, "summary_normal", words);
     for (tag, words) in state.words.iter().filter(|(tag, _)| tag != primary) {
         let suffix = tag.to_ascii_lowercase().replace('-', "_");
         out.key(&format!("summary_normal_{suffix}")).text(words);
     }
+    true
 }
 
 /// A quick check without parsing. Right-to-left letters are not ASCII, unless they are escaped.
@@ -649,6 +663,7 @@ mod tests {
                 .with_words("en", "Comparing prices.")],
             correlation_id: None,
             marks,
+            summary: None,
         };
         let mut writer = TapeWriter::default();
         write_event(&OwnedDoc::read(body).unwrap().doc().root(), &envelope, extension, &[], &mut writer)?;

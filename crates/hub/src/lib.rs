@@ -9,6 +9,7 @@
 //! - [`Principal`]: a caller of the hub and its permissions.
 //! - [`telemetry`]: counters and log events for operators.
 
+mod agent_findings;
 mod bound_arguments;
 pub mod command;
 mod compose;
@@ -23,6 +24,7 @@ mod reply;
 mod scope;
 pub mod telemetry;
 
+pub use agent_findings::agent_message;
 pub use bound_arguments::ArgumentLimits;
 pub use core::{Core, DEFAULT_LANGUAGE};
 pub use engine::Engine;

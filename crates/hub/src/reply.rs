@@ -500,8 +500,23 @@ pub enum MalformedRequest {
     #[error("{0}")]
     InvalidAction(ActionError),
     /// The request has this member, but no tool.
-    #[error("a request with {0} must also name the tool")]
-    NoTool(&'static str),
+    #[error("a request with {member} must also name the tool{}", suggest_instead("tool", misspelled.as_deref()))]
+    NoTool {
+        /// The member that needs a tool.
+        member: &'static str,
+        /// The member that is probably meant to be the tool.
+        misspelled: Option<String>,
+    },
+    /// One event of several is malformed.
+    #[error("event {number} of {count}: {reason}")]
+    EventOfBatch {
+        /// The number of the event, from 1.
+        number: usize,
+        /// The number of events in the request.
+        count: usize,
+        /// Why it is malformed.
+        reason: Box<MalformedRequest>,
+    },
     /// The `tool_call_id` of a question is not an id.
     #[error("tool_call_id must be a non-empty string, or a number")]
     InvalidCallId,
@@ -627,6 +642,10 @@ pub enum MalformedRequest {
     NestedConnection,
 }
 
+fn suggest_instead(known: &str, misspelled: Option<&str>) -> String {
+    misspelled.map(|name| format!("; did you mean {known} instead of {name:?}?")).unwrap_or_default()
+}
+
 /// The limit that a request would exceed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -670,6 +689,14 @@ pub enum LimitReached {
         "an agent may publish at most {max} critical events in a minute; nothing was published, try again later"
     )]
     CriticalsPerMinute {
+        /// The limit.
+        max: usize,
+    },
+    /// Critical events of all agents for one person, per minute.
+    #[error(
+        "all agents together may publish at most {max} critical events for a person in a minute; nothing was published, try again later"
+    )]
+    TotalCriticalsPerMinute {
         /// The limit.
         max: usize,
     },

@@ -264,8 +264,8 @@ fn a_listener_with_a_gap_receives_a_gap_message_and_the_current_state() {
     let reconnected = harness.attach(&ada, &subscription, Some(&last));
     assert_eq!(
         (event_types(&harness.take_events(reconnected)).len(), harness.take_messages(reconnected).len()),
-        (2, 0),
-        "both missed events are delivered, without a gap message"
+        (3, 0),
+        "both missed events and the state that the hub added are delivered, without a gap message"
     );
     let completed = r#"{"type":"aaep:agent.tool.completed","tool":"look","tool_call_id":"call_9","status":"success","summary_normal":"Seen."}"#;
     harness.publish(&bank, &session, &[completed]);

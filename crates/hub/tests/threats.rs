@@ -329,7 +329,7 @@ fn t7_an_extension_neither_impersonates_the_hub_nor_relaxes_a_rule() {
     let bank = agent("bank");
     let resolution = format!(r#"{{"reply_token":"{token}","decision":"accept","by":"reply"}}"#);
     let core_context = "https://aaep-protocol.org/context/v1";
-    let state = r#""type":"aaep:agent.state.changed","to_state":"thinking""#;
+    let state = r#""type":"aaep:agent.state.changed","to_state":"awaiting_input""#;
     for event in [
         format!(r#"{{{state},"extensions":{{"sayso":{resolution}}}}}"#),
         format!(r#"{{{state},"extensions":{{"s\u0061yso":{resolution}}}}}"#),

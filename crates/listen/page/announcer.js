@@ -83,17 +83,25 @@ export class Announcer {
 
 /**
  * Turns parts into elements. A producer's text never becomes markup. Each isolated piece of a part is a `<bdi>`, so that a
- * right-to-left letter in one value of a call cannot reorder the digits of the next.
+ * right-to-left letter in one value of a call cannot reorder the digits of the next. With `hasLinks`, a part with a web address is a link;
+ * announcements have none.
  */
-export function createSpans(parts) {
+export function createSpans(parts, hasLinks = false) {
   return parts.flatMap((part, index, all) => {
     const span = document.createElement("span");
-    if (part.pieces === undefined) span.textContent = part.text;
+    if (hasLinks && part.href !== undefined) span.append(createLink(part));
+    else if (part.pieces === undefined) span.textContent = part.text;
     else span.append(...part.pieces.map(createPiece));
     span.lang = part.lang;
     if (part.dir !== undefined) span.dir = part.dir;
     return index + 1 < all.length ? [span, separatorAfter(part)] : [span];
   });
+}
+
+function createLink({ text, href }) {
+  const link = document.createElement("a");
+  Object.assign(link, { textContent: text, href, target: "_blank", rel: "noopener noreferrer" });
+  return link;
 }
 
 function createPiece({ text, isIsolated }) {

@@ -2,12 +2,14 @@
 // browser, and those that concern the hub are sent to it.
 
 import { Notifications } from "./notifications.js";
-import { phrases } from "./phrases.js";
+import { ALL_LANGUAGES, phrases } from "./phrases.js";
 import { readError } from "./stream.js";
 import { setParts } from "./announcer.js";
 import { errorText } from "./wording.js";
 
 const SETTINGS_KEY = "sayso.settings";
+/** The language about which the person was told that the page has no texts in it. */
+const LANGUAGE_NOTICE_KEY = "sayso.language-notice";
 /** Languages to choose from, in addition to the browser's. */
 const LANGUAGES = ["en", "es", "yo", "ar", "bn", "de", "fa", "fr", "he", "hi", "id", "it", "ja", "ko", "pl", "pt", "ru", "sw", "tr", "uk", "ur", "vi", "zh"];
 
@@ -19,8 +21,11 @@ export class Settings {
     this.#onChange = onChange;
     const stored = readStoredSettings();
     const browserLanguages = navigator.languages.length > 0 ? navigator.languages : ["en"];
-    for (const tag of new Set([...browserLanguages, ...LANGUAGES])) byId("language").append(new Option(tag, tag));
-    this.nameLanguages();
+    for (const tag of new Set([...browserLanguages, ...LANGUAGES])) {
+      const option = new Option(ownLanguageName(tag), tag);
+      option.lang = tag;
+      byId("language").append(option);
+    }
     byId("verbosity").value = ["terse", "normal", "detailed"].includes(stored.verbosity) ? stored.verbosity : "normal";
     if ([...byId("language").options].some((option) => option.value === stored.language)) byId("language").value = stored.language;
     if (Number.isInteger(stored.pace) && stored.pace >= 50 && stored.pace <= 1000) byId("pace").value = stored.pace;
@@ -30,10 +35,15 @@ export class Settings {
     byId("settings-form").addEventListener("change", (event) => (event.target.id === "notify" ? this.#handleNotify() : this.#handleChange()));
   }
 
-  /** Shows the names of the languages in the current language. */
-  nameLanguages() {
-    const names = new Intl.DisplayNames([phrases.lang, "en"], { type: "language" });
-    for (const option of byId("language").options) option.textContent = names.of(option.value) ?? option.value;
+  /** Whether the person has not been told about this language yet. Remembers that they are told now. */
+  isNewLanguage(language) {
+    try {
+      if (localStorage.getItem(LANGUAGE_NOTICE_KEY) === language) return false;
+      localStorage.setItem(LANGUAGE_NOTICE_KEY, language);
+    } catch {
+      // Without storage, the person is told each time.
+    }
+    return true;
   }
 
   get current() {
@@ -135,6 +145,17 @@ export function setUpRequestForm(onFailure) {
       onFailure(errorText(failure));
     }
   });
+}
+
+/** Returns the name of a language in that language, as far as it is known, so that people find theirs whatever language the page is in. */
+function ownLanguageName(tag) {
+  const own = ALL_LANGUAGES.find(({ lang }) => lang === tag);
+  if (own !== undefined) return own.ownName;
+  try {
+    return new Intl.DisplayNames([tag, "en"], { type: "language" }).of(tag) ?? tag;
+  } catch {
+    return tag;
+  }
 }
 
 function readStoredSettings() {

@@ -1,5 +1,7 @@
 // Creates elements. Text becomes a text node, never markup.
 
+import { phrases } from "./phrases.js";
+
 /** Creates an element with properties, attributes (names with a hyphen, and `role`) and children. */
 export function createElement(name, properties = {}, children = []) {
   const element = document.createElement(name);
@@ -11,9 +13,9 @@ export function createElement(name, properties = {}, children = []) {
   return element;
 }
 
-/** Creates a badge: a few words in a coloured shape. */
-export function createBadge(text, kind, lang) {
-  return createElement("span", { className: `badge ${kind}`, lang }, [text]);
+/** Creates a badge: a few words of the page in a coloured shape. It has a direction, so that its sign stays in front of its words. */
+export function createBadge(text, kind, lang = phrases.lang) {
+  return createElement("span", { className: `badge ${kind}`, lang, dir: phrases.dir }, [text]);
 }
 
 /** Creates a `time` element with the time of day. */

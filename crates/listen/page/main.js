@@ -3,10 +3,11 @@
 
 import { Settings, setUpRequestForm, byId, toCapabilities, setUpSettingsPanel, setUpSignInForm } from "./controls.js";
 import { Countdowns } from "./countdown.js";
+import { Handoffs } from "./handoffs.js";
 import { Log } from "./log.js";
 import { parseMarkdown } from "./markdown.js";
 import { Notifications } from "./notifications.js";
-import { phrases, selectLanguage, translate } from "./phrases.js";
+import { isAvailable, phrases, selectLanguage, translate } from "./phrases.js";
 import { Questions } from "./questions.js";
 import { AnnouncementQueue } from "./queue.js";
 import { Sessions } from "./sessions.js";
@@ -19,6 +20,8 @@ import { errorText, mergeParts, ownText } from "./wording.js";
 const LOST_NOTICE_DELAY_MS = 1000;
 /** For this long after a key press, in milliseconds, the person counts as typing and no dialog opens. */
 const TYPING_WINDOW_MS = 1500;
+/** How often the estimates on the cards of sessions are updated, in milliseconds. */
+const REFRESH_MS = 15000;
 const SIGNED_IN_KEY = "sayso.signed-in";
 
 const clock = () => Date.now();
@@ -29,7 +32,8 @@ const announcer = new Announcer(queue, { clock, show: (token) => questions.show(
 const time = () => subscriber.hubTime(clock());
 const countdowns = new Countdowns(time);
 const questions = new Questions({ reply, extend, stop, time }, { announcer, countdowns, onCount: showSummary });
-const sessions = new Sessions(byId("session-list"), byId("no-sessions"), { stop, onCount: showSummary });
+const handoffs = new Handoffs(answerHandoff, { announcer, countdowns });
+const sessions = new Sessions(byId("session-list"), byId("no-sessions"), { stop, time, onCount: showSummary });
 const notifications = new Notifications(() => settings.current.notify);
 const log = new Log(byId("log-list"), byId("log-dropped"));
 /** The parsing of Markdown that is under way. Outputs are parsed one after another. */
@@ -51,6 +55,8 @@ const stream = new HubStream(
     supports_clarification_reply: true,
     supported_conformance_levels: [1, 2, 3],
     coalesce_boundaries: ["sentence", "completion"],
+    // The person takes over from agents here, if the hub allows it.
+    sayso: { handoffs: true },
   },
   {
     event: onEvent,
@@ -86,6 +92,8 @@ document.addEventListener("keydown", (event) => {
   if (event.target.matches("input, textarea, select")) lastKeyAt = clock();
 });
 byId("log-details").addEventListener("toggle", () => log.scrollToEnd());
+setInterval(() => sessions.refresh(), REFRESH_MS);
+sayUnavailableLanguage();
 stream.run();
 
 /** Handles an event. Returns a promise if the next event must wait for the Markdown parser. */
@@ -101,12 +109,15 @@ function performEffects(effects) {
   let pending;
   for (const effect of effects) {
     if (effect.dropStates !== undefined) announcer.drop((one) => one.isState && one.session === effect.dropStates);
+    if (effect.dropAnswers !== undefined) announcer.drop((one) => one.isAgentText && one.session === effect.dropAnswers);
     if (effect.session !== undefined) sessions.update(effect.session);
     if (effect.log !== undefined) addLogEntry(effect.log);
     if (effect.output !== undefined) sessions.card(effect.output.session)?.showOutput(effect.output);
     if (effect.opened !== undefined) addQuestion(effect.opened);
     if (effect.extended !== undefined) questions.onExtended(effect.extended);
     if (effect.closed !== undefined) closeQuestion(effect.closed);
+    if (effect.handoffOpened !== undefined) addHandoff(effect.handoffOpened);
+    if (effect.handoffClosed !== undefined) closeHandoff(effect.handoffClosed);
     if (effect.announce !== undefined) announcer.announce(effect.announce);
     if (effect.parse !== undefined) pending = parse(effect.parse);
   }
@@ -138,6 +149,16 @@ function addQuestion(question) {
 function closeQuestion(question) {
   questions.onQuestionClosed(question);
   notifications.close(question);
+}
+
+function addHandoff(handoff) {
+  handoffs.add(handoff);
+  notifications.showHandoff(handoff);
+}
+
+function closeHandoff(handoff) {
+  handoffs.remove(handoff);
+  notifications.close(handoff);
 }
 
 /** Adds an entry to the log and, if it is a step or a note, to the timeline of its session. Outputs and questions have their own place there. */
@@ -176,20 +197,27 @@ async function extend(question) {
 
 async function stop(session) {
   const timestamp = new Date(subscriber.hubTime(clock())).toISOString();
+  subscriber.recordStop(session, true);
   try {
     await stream.send({ type: "sayso:session.stop", session_id: session, timestamp });
     return true;
   } catch (error) {
+    subscriber.recordStop(session, false);
     announceAndLog(mergeParts([ownText(phrases.stopFailed), errorText(error)]), "hub", { critical: true });
     return false;
   }
 }
 
+async function answerHandoff(handoff, kind, note) {
+  const timestamp = new Date(subscriber.hubTime(clock())).toISOString();
+  await stream.send({ type: `sayso:handoff.${kind}`, reply_token: handoff.token, timestamp, ...(note === "" ? {} : { note }) });
+}
+
 function applySettings({ verbosity, pace, quiet, languages }) {
   if (selectLanguage(languages) || document.documentElement.lang !== phrases.lang) {
     translate(document);
-    settings.nameLanguages();
     questions.translate();
+    handoffs.translate();
     sessions.translate();
     log.translate();
     showConnection();
@@ -205,7 +233,7 @@ async function onSettingsChanged(current) {
   let parts;
   try {
     await stream.renegotiate(toCapabilities(current));
-    parts = [ownText(phrases.settingsApplied)];
+    parts = mergeParts([ownText(phrases.settingsApplied), ...unavailableLanguage(current.language)]);
   } catch (error) {
     parts = mergeParts([ownText(phrases.settingsNotSent), errorText(error)]);
   }
@@ -213,8 +241,24 @@ async function onSettingsChanged(current) {
   announcer.announce({ parts, key: "settings" });
 }
 
+/** Returns the parts that say that the page has no texts in a language, if that is so. */
+function unavailableLanguage(language) {
+  if (isAvailable(language)) return [];
+  const names = new Intl.DisplayNames([phrases.lang, "en"], { type: "language" });
+  return [ownText(phrases.languageUnavailable(names.of(language), names.of(phrases.lang)))];
+}
+
+/** Says once that the page has no texts in the browser's language. */
+function sayUnavailableLanguage() {
+  const { language } = settings.current;
+  const parts = unavailableLanguage(language);
+  if (parts.length > 0 && settings.isNewLanguage(language)) announceAndLog(parts, "hub");
+}
+
 /** Announces that the person can only listen, if the hub does not accept replies from this page. */
 function onAccepted(honoredCapabilities) {
+  subscriber.subscription = stream.subscription;
+  subscriber.takesHandoffs = honoredCapabilities.sayso?.handoffs === true;
   if (honoredCapabilities.supports_confirmation_reply === false) {
     announceAndLog([ownText(phrases.listenOnly)], "hub");
   }

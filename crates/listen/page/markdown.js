@@ -2,6 +2,7 @@
 
 import { createElement } from "./element.js";
 import { phrases } from "./phrases.js";
+import { parseWebAddress } from "./uri.js";
 import { sanitize } from "./wording.js";
 
 /** How long to wait for the hub to parse an output, in milliseconds. After that, the text is announced as it was written. */
@@ -116,11 +117,4 @@ function createLink({ href }, content) {
   if (url === undefined) return content;
   const link = createElement("a", { href: url.href, target: "_blank", rel: "noopener noreferrer" }, content.length > 0 ? content : [url.host]);
   return [link, createElement("span", { className: "host" }, [" (", createElement("bdi", {}, [url.host]), ")"])];
-}
-
-/** Returns the parsed address if it is an `http` or `https` address without a user name or password, which could look like a host. */
-export function parseWebAddress(href) {
-  if (typeof href !== "string" || !URL.canParse(href)) return undefined;
-  const url = new URL(href);
-  return ["http:", "https:"].includes(url.protocol) && url.username === "" && url.password === "" ? url : undefined;
 }

@@ -1,4 +1,4 @@
-// Desktop notifications of new questions, if the person has turned them on and is looking elsewhere.
+// Desktop notifications of new questions and hand-offs, if the person has turned them on and is looking elsewhere.
 
 import { phrases } from "./phrases.js";
 import { joinParts } from "./wording.js";
@@ -21,20 +21,28 @@ export class Notifications {
 
   /** Shows a question, unless the person sees the page. */
   show(question) {
+    this.#show(question.token, `${phrases.questionFrom} ${question.agent}`, question.title);
+  }
+
+  /** Shows a hand-off, unless the person sees the page. */
+  showHandoff(handoff) {
+    this.#show(handoff.token, `${phrases.handoffFrom} ${handoff.agent}`, [handoff.reason]);
+  }
+
+  #show(token, title, parts) {
     if (!this.#isOn() || document.hasFocus() || globalThis.Notification?.permission !== "granted") return;
-    const title = `${phrases.questionFrom} ${question.agent}`;
-    const notification = new Notification(title, { body: joinParts(question.title), tag: question.token, icon: "/page/icon.svg", lang: phrases.lang });
+    const notification = new Notification(title, { body: joinParts(parts), tag: token, icon: "/page/icon.svg", lang: phrases.lang });
     // A notification cannot answer. It only brings the page to the front.
     notification.addEventListener("click", () => {
       window.focus();
       notification.close();
     });
-    this.#shown.set(question.token, notification);
+    this.#shown.set(token, notification);
   }
 
-  /** Removes the notification of a closed question. */
-  close(question) {
-    this.#shown.get(question.token)?.close();
-    this.#shown.delete(question.token);
+  /** Removes the notification of a closed question or hand-off. */
+  close({ token }) {
+    this.#shown.get(token)?.close();
+    this.#shown.delete(token);
   }
 }

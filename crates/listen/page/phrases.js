@@ -10,14 +10,22 @@ export const ALL_LANGUAGES = [en, es, yo];
 /** The phrases of the current language. */
 export let phrases = en;
 
+/** Whether the page has texts in a language. Regions are ignored. */
+export function isAvailable(tag) {
+  return ALL_LANGUAGES.some((one) => one.lang === primaryLanguage(tag));
+}
+
+function primaryLanguage(tag) {
+  return String(tag).split("-")[0].toLowerCase();
+}
+
 /**
  * Selects the first of these languages in which the page has texts, or English if there is none. Regions are ignored: `es-MX` selects `es`.
  * Returns whether the language changed.
  */
 export function selectLanguage(languages) {
   const before = phrases;
-  const primary = (tag) => String(tag).split("-")[0].toLowerCase();
-  phrases = languages.map((tag) => ALL_LANGUAGES.find((one) => one.lang === primary(tag))).find(Boolean) ?? en;
+  phrases = languages.map((tag) => ALL_LANGUAGES.find((one) => one.lang === primaryLanguage(tag))).find(Boolean) ?? en;
   return phrases !== before;
 }
 

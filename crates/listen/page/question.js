@@ -1,33 +1,32 @@
 // A question as the page shows and announces it, and the wording of its outcome.
 
 import { phrases } from "./phrases.js";
-import { MAX_SHORT_CALL_CHARS, exactCallText, readCall } from "./question_call.js";
-import { asObject, eventKind, ownText, producerText, summaryText } from "./wording.js";
+import { describeContext, exactCallText, isSaidBy, isShort, readCall } from "./question_call.js";
+import { asObject, eventKind, labelled, ownText, phraseAround, producerText, sanitize, shorten, summaryText, verifiedAgentId, wordsOf } from "./wording.js";
 
-/** Creates a question from its event. */
+/** Creates a question from its event. What it says takes about twelve seconds; everything else is in its details. */
 export function createQuestion(event, session, verbosity) {
   const isConfirmation = eventKind(event) === "awaiting.confirmation";
-  const subject = isConfirmation ? event.action : event.question;
-  const title = [producerText(event, subject ?? "")];
+  const subject = String((isConfirmation ? event.action : event.question) ?? "");
+  const title = [producerText(event, subject)];
   const call = isConfirmation ? readCall(event) : undefined;
   const explanation = isConfirmation ? event.consequence : event.context;
-  const consequence = explanation ? producerText(event, explanation) : undefined;
-  // The dialog shows the whole call, even if it is too long to be announced.
-  const exactCall = call?.isBound ? exactCallText(call) : undefined;
-  const warning = isConfirmation && isDangerous(event) && exactCall === undefined ? ownText(phrases.answerNotBound) : undefined;
+  const consequence = explanation && !isRepeated(event, explanation, subject) ? producerText(event, explanation) : undefined;
+  // The agent's text may differ from the call that the answer is bound to, so the person hears both, unless they are the same.
+  const exactCall = call?.isBound && !isSaidBy(call, subject) ? (isShort(call) ? exactCallText(call) : ownText(phrases.exactCallInDetails)) : undefined;
+  const warning = isConfirmation && isDangerous(event) && call?.isBound !== true ? ownText(phrases.answerNotBound) : undefined;
+  const risks = isConfirmation ? readRisks(event) : [];
   const text = [...title];
   if (consequence !== undefined) text.push(consequence);
-  if (exactCall !== undefined) text.push([...call.text].length <= MAX_SHORT_CALL_CHARS ? exactCall : ownText(phrases.exactCallInDialog));
-  if (isConfirmation) text.push(ownText(describeRisk(event)));
+  if (exactCall !== undefined) text.push(exactCall);
+  if (risks.length > 0) text.push(ownText(risks.map((risk) => risk.text).join(" ")));
   if (warning !== undefined) text.push(warning);
-  const summary = summaryText(event, verbosity);
-  // The summary repeats the question in other words, so it is shown only at the verbosity `detailed`.
-  const details = verbosity !== "detailed" || summary === undefined || summary === subject ? [] : [producerText(event, summary)];
   const choices = (Array.isArray(event.choices) ? event.choices : [])
     .map(asObject)
     .filter((choice) => typeof choice.value === "string")
     .map((choice) => ({ value: choice.value, label: producerText(event, choice.label ?? choice.value) }));
   const responseKinds = Array.isArray(event.accepted_response_kinds) ? event.accepted_response_kinds : [];
+  const defaultOutcome = describeDefault(event, choices);
   return {
     token: event.reply_token,
     session: session.id,
@@ -37,12 +36,13 @@ export function createQuestion(event, session, verbosity) {
     title,
     consequence,
     exactCall,
-    risks: isConfirmation ? readRisks(event) : [],
+    risks,
     warning,
     text,
     lang: phrases.lang,
-    defaultDecision: readDefaultDecision(event),
-    details,
+    // The question itself mentions its default only if that is yes.
+    defaultNotice: isConfirmation && event.default_decision === "accept" ? defaultOutcome : [],
+    details: describeDetails(event, session, { call, exactCall, text, verbosity, defaultOutcome }),
     timeoutSeconds: Number.isFinite(event.timeout_seconds) ? event.timeout_seconds : 60,
     allowedReplies: Array.isArray(event.allowed_replies) ? event.allowed_replies : ["accept", "reject"],
     choices,
@@ -53,10 +53,47 @@ export function createQuestion(event, session, verbosity) {
   };
 }
 
-/** Returns the name of the phrase in `withoutAnswer` for the default of a question. */
-export function readDefaultDecision(event) {
-  if (eventKind(event) !== "awaiting.confirmation") return "other";
-  return event.default_decision === "accept" ? "accept" : "reject";
+/** Returns the parts that say what happens without an answer. */
+export function describeDefault(event, choices = []) {
+  if (eventKind(event) === "awaiting.confirmation") return [ownText(phrases.withoutAnswer[event.default_decision === "accept" ? "accept" : "reject"])];
+  const { default_response: response } = event;
+  if (response === undefined || response === null || response === "") return [ownText(phrases.withoutAnswer.none)];
+  if (typeof response === "boolean") return labelled(phrases.withoutAnswer.use, ownText(response ? phrases.yes : phrases.no));
+  const choice = choices.find(({ value }) => value === response);
+  return labelled(phrases.withoutAnswer.use, choice?.label ?? (typeof response === "object" ? describeContext(response) : producerText(event, shorten(response))));
+}
+
+/** Returns the lines of the details, each a list of parts: what the question itself does not say. */
+function describeDetails(event, session, { call, exactCall, text, verbosity, defaultOutcome }) {
+  const said = new Set(text.flatMap((part) => wordsOf(part.text)));
+  const lines = [];
+  const summary = summaryText(event, verbosity);
+  if (summary !== undefined && addsInformation(summary, said)) lines.push(labelled(phrases.agentAdds, producerText(event, shorten(summary))));
+  lines.push(labelled(phrases.agentAdds, describeContext(event.extra_context)));
+  if (call?.isBound && (exactCall === undefined || !isShort(call))) lines.push([exactCallText(call)]);
+  if (call !== undefined && !call.isBound) lines.push(phraseAround(phrases.wouldUse, call.text));
+  lines.push(...(session.facts?.agentLines() ?? []));
+  const id = verifiedAgentId(event);
+  if (id !== undefined) lines.push([ownText(phrases.agentIdIs(id))]);
+  lines.push(defaultOutcome);
+  return lines.filter((line) => line.length > 0);
+}
+
+/** Articles, pronouns and words that turn an action into a question, in the supported languages. */
+const QUESTION_WORDS = new Set(["may", "i", "shall", "should", "can", "could", "please", "it", "this", "a", "an", "the", "puedo", "debo", "el", "la", "un", "una", "ṣé", "kí", "n"]);
+
+/** Whether a text contains a word that was not said. Words such as "May I" do not count. */
+function addsInformation(text, said) {
+  return wordsOf(text).some((word) => !said.has(word) && !QUESTION_WORDS.has(word));
+}
+
+/** Sentences that mean exactly `phrases.reversibility.irreversible`. */
+const IRREVERSIBLE_SENTENCES = [/^(this|it) (cannot|can not|can['’]t) be undone$/i, /^(esto )?no se puede deshacer$/i, /^a kò lè dá (èyí|a) padà$/i];
+
+/** Whether a consequence only repeats the action, or the badge that says that the action cannot be undone. */
+function isRepeated(event, consequence, action) {
+  const sentence = String(consequence).trim().replace(/[.!]$/, "").normalize("NFC");
+  return sentence === action.trim().replace(/[.!?]$/, "") || (isIrreversible(event) && IRREVERSIBLE_SENTENCES.some((known) => known.test(sentence)));
 }
 
 function isDangerous(event) {
@@ -67,7 +104,10 @@ function isIrreversible(event) {
   return event.irreversible === true || event.reversibility === "irreversible";
 }
 
-/** Returns the badges of a question: the risk, and whether the action can be undone, each with a `kind` and a `text`. */
+/**
+ * Returns the badges of a question: the risk, and whether the action can be undone, each with a `kind` and a `text`. No text of the agent
+ * replaces them.
+ */
 function readRisks(event) {
   const { risk, reversibility } = phrases;
   const risks = Object.hasOwn(risk, event.risk_level) ? [{ kind: `risk-${event.risk_level}`, text: risk[event.risk_level] }] : [];
@@ -77,29 +117,28 @@ function readRisks(event) {
   return risks.length > 0 ? risks : [{ kind: "risk-unknown", text: phrases.riskUnknown }];
 }
 
-/** Describes the risk. No text of the agent replaces the statement that an action cannot be undone, unless the consequence is exactly this sentence. */
-function describeRisk(event) {
-  const isStated = String(event.consequence ?? "").trim() === phrases.reversibility.irreversible;
-  const risks = readRisks(event).filter(({ kind, text }) => !(isStated && kind === "irreversible" && text === phrases.reversibility.irreversible));
-  return risks.map(({ text }) => text).join(" ") || phrases.riskUnknown;
-}
+/** Maximum length of an answer that is announced again, in characters. */
+const MAX_ANSWER_CHARS = 80;
 
+/** Returns the outcome of a question as parts. The question follows them. */
 export function describeOutcome(question, decision, by) {
   const result = question.isConfirmation ? (decision === "accept" ? "accepted" : "rejected") : "answered";
   const isOwnAnswer = question.sentAnswer !== undefined && (!question.isConfirmation || question.sentAnswer === decision);
   switch (by) {
     case "reply":
-      return isOwnAnswer ? phrases[result].byYou : phrases[result].bySomeoneElse;
+      // The person also hears which answer counted.
+      if (isOwnAnswer && question.sentText !== undefined) return phraseAround(phrases.youAnswered, shorten(sanitize(question.sentText), MAX_ANSWER_CHARS));
+      return [ownText(isOwnAnswer ? phrases[result].byYou : phrases[result].bySomeoneElse)];
     case "timeout":
-      return phrases.timedOut[result] ?? phrases.timedOut.other;
+      return [ownText(phrases.timedOut[result] ?? phrases.timedOut.other)];
     case "closure":
     case "unreachable":
-      return phrases.nobodyLeft[result] ?? phrases.nobodyLeft.other;
+      return [ownText(phrases.nobodyLeft[result] ?? phrases.nobodyLeft.other)];
     case "cancelled":
-      return phrases.withdrawn;
+      return [ownText(phrases.withdrawn)];
     case "elsewhere":
-      return phrases.decidedWhileDisconnected;
+      return [ownText(phrases.decidedWhileDisconnected)];
     default:
-      return question.isConfirmation && decision !== undefined ? phrases[result].other : phrases.answered.other;
+      return [ownText(question.isConfirmation && decision !== undefined ? phrases[result].other : phrases.answered.other)];
   }
 }

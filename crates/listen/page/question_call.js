@@ -1,7 +1,7 @@
 // The call that a question is about, as the hub reports it, in a form that a person can hear.
 
 import { phrases } from "./phrases.js";
-import { asObject, nameText } from "./wording.js";
+import { asObject, nameText, shorten } from "./wording.js";
 
 /** Maximum length of a call that is announced with the question, in characters. A longer one is only shown in the dialog. */
 export const MAX_SHORT_CALL_CHARS = 120;
@@ -33,7 +33,50 @@ export function readCall(event) {
   if (typeof tool !== "string") return undefined;
   const items = callArguments === undefined ? [] : describeItems(callArguments);
   const pieces = joinItems(items.length === 0 ? [[isolated(describeName(tool))]] : [[isolated(describeName(tool))], items]);
-  return { text: joinPieces(pieces), pieces, isBound: typeof digest === "string", hasArguments: items.length > 0 };
+  return { text: joinPieces(pieces), pieces, isBound: typeof digest === "string", hasArguments: items.length > 0, tool: describeName(tool), pairs: describePairs(callArguments) };
+}
+
+/** Whether a call is short enough to be part of the question itself. */
+export function isShort(call) {
+  return [...call.text].length <= MAX_SHORT_CALL_CHARS;
+}
+
+/**
+ * Whether a text says exactly this call, word for word: the tool, then each argument in order, its name before its value. A number may come
+ * before its name: `Transfer 20 euros to Ben.` is the call `transfer, euros 20, to Ben`. No other word is allowed, because it could change the
+ * meaning. `is_said_by` in `src/subscriber/question_call.rs` has the same rules.
+ */
+export function isSaidBy(call, text) {
+  if (call.pairs === undefined || !isShort(call)) return false;
+  const rest = text.trim().replace(/[.?]$/, "").split(" ");
+  const take = (words) => {
+    const expected = words.split(" ");
+    const isSaid = expected.length <= rest.length && expected.every((word, index) => rest[index] === word);
+    if (isSaid) rest.splice(0, expected.length);
+    return isSaid;
+  };
+  const capitalized = call.tool.slice(0, 1).toUpperCase() + call.tool.slice(1);
+  if (!take(call.tool) && !take(capitalized)) return false;
+  const areSaid = call.pairs.every(([name, value]) => take(`${name} ${value}`) || (/^[\d.]+$/.test(value) && take(`${value} ${name}`)));
+  return areSaid && rest.length === 0;
+}
+
+/** Returns the names and values of arguments, or `undefined` if a value is not a text or a number. */
+function describePairs(value) {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return undefined;
+  const entries = Object.entries(value);
+  const isSimple = (member) => ["string", "number"].includes(typeof member) || member instanceof NumberText;
+  return entries.every(([, member]) => isSimple(member)) ? entries.map(([name, member]) => [describeName(name), joinPieces(describeValue(member))]) : undefined;
+}
+
+/** Creates a part that describes JSON from an agent in words: `order 17, open (refund)`. Returns `undefined` if there is nothing to describe. */
+export function describeContext(value) {
+  if (value === undefined || value === null || typeof value !== "object") return undefined;
+  const pieces = describeItems(value);
+  const text = joinPieces(pieces);
+  if (text === "") return undefined;
+  const short = shorten(text);
+  return { text: short, lang: "", dir: "auto", ...(short === text ? { pieces } : {}) };
 }
 
 /** Creates the part that states the exact call. */

@@ -6,13 +6,13 @@ import { phrases } from "./phrases.js";
 import { nameText } from "./wording.js";
 
 /** Creates the badges of a question: the risk, and whether the action can be undone. */
-export function createBadges(question) {
+function createBadges(question) {
   // The texts end with a full stop, so that a screen reader pauses between them.
   const badges = question.risks.flatMap(({ kind, text }) => [createBadge(text, kind, question.lang), " "]);
   return badges.length === 0 ? [] : [createElement("p", { className: "badges" }, badges)];
 }
 
-/** Creates the texts of a question below its title: consequence or context, the exact call, and warnings. */
+/** Creates the texts of a question below its title: consequence or context, the exact call if the title does not say it, and warnings. */
 export function createQuestionTexts(question) {
   const line = (part, className) => createElement("p", { className, dir: part.dir ?? "" }, createSpans([part]));
   const texts = [];
@@ -23,18 +23,13 @@ export function createQuestionTexts(question) {
   return texts;
 }
 
-/** The card of a question in the timeline of its session. It shows the question, then its outcome. */
+/** The card of a question in the timeline of its session: that it was asked, then its outcome. The list of questions is where it is answered. */
 export class QuestionCard {
   #question;
-  #countdowns;
-  #open;
   #position;
 
-  /** `open()` opens the dialog of the question. */
-  constructor(question, countdowns, open) {
+  constructor(question) {
     this.#question = question;
-    this.#countdowns = countdowns;
-    this.#open = open;
     this.element = createElement("li", { className: "question-card" });
     this.draw();
   }
@@ -47,14 +42,10 @@ export class QuestionCard {
       this.#showOutcome();
       return;
     }
-    const id = `card-${question.token}`;
     this.#position ??= createElement("span", { className: "position" });
-    const eyebrow = createElement("p", { className: "eyebrow", lang: phrases.lang }, [createBadge(phrases.waitingForYou, "waiting", phrases.lang), this.#position]);
-    const title = createElement("h4", { id, dir: question.title[0].dir ?? "" }, createSpans(question.title));
-    const button = createElement("button", { type: "button", id: `open-${question.token}`, className: "primary" }, [phrases.answer]);
-    button.setAttribute("aria-labelledby", `${button.id} ${id}`);
-    button.addEventListener("click", this.#open);
-    this.element.replaceChildren(eyebrow, title, ...createQuestionTexts(question), this.#countdowns.create(question), button);
+    const eyebrow = createElement("p", { className: "eyebrow", lang: phrases.lang }, [createBadge(phrases.waitingForYou, "waiting"), this.#position]);
+    const title = createElement("p", { className: "title", dir: question.title[0].dir ?? "" }, createSpans(question.title));
+    this.element.replaceChildren(eyebrow, title);
   }
 
   /** Shows the position of the question among the open ones. */
@@ -66,7 +57,6 @@ export class QuestionCard {
   /** Shows the outcome. It is not the answer that the person sent, but what the hub has decided. */
   #showOutcome() {
     const { outcome, result } = this.#question;
-    if (this.element.contains(document.activeElement)) document.getElementById("questions-title").focus();
     this.element.className = `question-card settled ${result}`;
     this.element.replaceChildren(createElement("p", { className: "outcome" }, createSpans(outcome)));
   }

@@ -15,6 +15,7 @@ export class QuestionDialog {
   #time = createElement("span");
   #position = createElement("span", { className: "position", "aria-hidden": "true" });
   #text = createElement("div", { id: "dialog-text" });
+  #details = createElement("div", { id: "dialog-details", className: "details", hidden: true });
   #answers = createElement("div", { className: "answers" });
   #error = createElement("p", { className: "error", id: "dialog-error" });
 
@@ -57,6 +58,7 @@ export class QuestionDialog {
   /** Replaces the question with its outcome, because the question was closed elsewhere. */
   showOutcome({ outcome, result }) {
     this.#text.replaceChildren(createElement("p", { className: "outcome" }, createSpans(outcome)));
+    this.#details.hidden = true;
     this.element.className = `dialog settled ${result}`;
     const close = createElement("button", { type: "button", className: "primary" }, [phrases.close]);
     close.addEventListener("click", () => this.close());
@@ -79,8 +81,8 @@ export class QuestionDialog {
     if (this.question.outcome === undefined) this.#position.textContent = total > 1 ? phrases.questionPosition(number, total) : "";
   }
 
-  #announce(parts) {
-    const region = this.element.querySelector("[aria-live=assertive]");
+  #announce(parts, live = "assertive") {
+    const region = this.element.querySelector(`[aria-live=${live}]`);
     const paragraph = createElement("p", { className: "unseen" });
     setParts(paragraph, parts);
     region.replaceChildren(paragraph);
@@ -106,9 +108,8 @@ export class QuestionDialog {
     const leadIn = total > 1 ? phrases.questionNumberFrom(number, total) : phrases.questionFrom;
     const title = createElement("h2", { id: "dialog-title" }, createSpans([ownLeadIn(leadIn), nameText(question.agent)]));
     const subject = createElement("p", { className: "subject", dir: question.title[0].dir ?? "" }, createSpans(question.title));
-    const withoutAnswer = createElement("span", { lang: phrases.lang }, [phrases.withoutAnswer[question.defaultDecision]]);
     this.#time.lang = phrases.lang;
-    const time = createElement("p", { className: "time" }, [this.#time, withoutAnswer]);
+    const time = createElement("p", { className: "time" }, [this.#time, ...createSpans(question.defaultNotice)]);
     this.#text.append(subject, ...createQuestionTexts(question), time);
     this.showTime();
     const countdown = this.#actions.createCountdown((seconds) => {
@@ -120,11 +121,23 @@ export class QuestionDialog {
     const more = this.#createButton(phrases.moreTime, "quiet", () => this.#actions.extend(this));
     const stop = this.#createButton(phrases.stopAgent, "quiet danger", () => this.#actions.stop(this));
     const later = this.#createButton(phrases.answerLater, "quiet", () => this.#postpone());
-    this.#answers.append(createElement("p", { className: "buttons" }, [more, stop, later]));
-    const details = createElement("p", { className: "details" }, createSpans(question.details));
+    this.#answers.append(createElement("p", { className: "buttons" }, [more, this.#createDetailsButton(), stop, later]));
     const regions = ["polite", "assertive"].map((live) => createElement("div", { "aria-live": live }));
     const head = createElement("div", { className: "dialog-head" }, [title, this.#position]);
-    this.element.append(head, this.#text, details, this.#answers, this.#error, createElement("div", { className: "announcements" }, regions));
+    this.element.append(head, this.#text, this.#details, this.#answers, this.#error, createElement("div", { className: "announcements" }, regions));
+  }
+
+  /**
+   * Creates the button that shows and announces what the question itself does not say. It does not hide it again, but announces it again: with
+   * `aria-expanded`, Orca would say "Focus mode" and "Browse mode" around the button.
+   */
+  #createDetailsButton() {
+    const { details } = this.question;
+    this.#details.append(...details.map((line) => createElement("p", {}, createSpans(line, true))));
+    return this.#createButton(phrases.details, "quiet", () => {
+      this.#details.hidden = false;
+      this.#announce(details.flat(), "polite");
+    });
   }
 
   #addDecisionButtons() {

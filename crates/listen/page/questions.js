@@ -2,7 +2,7 @@
 
 import { phrases } from "./phrases.js";
 import { createElement } from "./element.js";
-import { QuestionCard, createBadges, createQuestionTitle } from "./question_card.js";
+import { QuestionCard, createQuestionTexts, createQuestionTitle } from "./question_card.js";
 import { QuestionDialog } from "./question_dialog.js";
 import { errorText, formatDuration, nameText, ownLeadIn, ownText } from "./wording.js";
 
@@ -41,7 +41,7 @@ export class Questions {
   add(question) {
     this.#open.set(question.token, question);
     question.timers = [];
-    const card = new QuestionCard(question, this.#countdowns, () => this.#openFromPage(question));
+    const card = new QuestionCard(question);
     this.#cards.set(question.token, card);
     this.#drawSoon();
     return card.element;
@@ -80,7 +80,7 @@ export class Questions {
     this.#announcer.drop((one) => one.questionToken === question.token || one.key === `time ${question.token}`);
     this.#draw();
     if (this.#dialog?.question !== question) return;
-    if (question.sentAnswer !== undefined) {
+    if (question.sentAnswer !== undefined || question.isStopped) {
       this.#dialog.close();
       return;
     }
@@ -119,11 +119,17 @@ export class Questions {
       },
       extend: (dialog) => this.#extend(dialog, question),
       stop: (dialog) => this.#stop(dialog, question),
-      onPostponed: () => this.#announcer.announce({ parts: [ownText(phrases.questionStaysOpen)] }),
+      onPostponed: () => this.#onPostponed(question),
       onClosed: () => this.#onDialogClosed(previousFocus),
     });
     this.#announcer.moveInto(this.#dialog.element);
     this.#dialog.open();
+  }
+
+  /** The person has just pressed the key, so the confirmation comes before everything else. The question does not open by itself again. */
+  #onPostponed(question) {
+    this.#announcer.drop((one) => one.questionToken === question.token);
+    this.#announcer.announce({ parts: [ownText(phrases.questionStaysOpen)], critical: true, first: true });
   }
 
   #onDialogClosed(previousFocus) {
@@ -133,11 +139,12 @@ export class Questions {
     const target = previousFocus !== null && previousFocus !== document.body && previousFocus.isConnected ? previousFocus : document.getElementById("questions-title");
     target.focus();
     const next = [...this.#open.values()].find((one) => one.sentAnswer === undefined && !one.postponed);
-    if (next !== undefined) this.#announcer.announce({ parts: next.text, critical: true, questionToken: next.token, session: next.session });
+    if (next !== undefined) this.#announcer.announce({ parts: next.text, critical: true, questionToken: next.token, session: next.session, key: `question ${next.token}` });
   }
 
   async #answer(dialog, question, answer) {
     question.sentAnswer = answer.decision ?? "answer";
+    question.sentText = answer.decision === undefined ? describeAnswer(question, answer.response) : undefined;
     dialog.showError([]);
     try {
       await this.#hub.reply(question, answer);
@@ -232,8 +239,14 @@ export class Questions {
     const button = createElement("button", { type: "button", className: "primary", id: `answer-${question.token}` }, [phrases.answer]);
     button.setAttribute("aria-labelledby", `${button.id} ${title.id}`);
     button.addEventListener("click", () => this.#openFromPage(question));
-    const text = createElement("div", {}, [createElement("p", { className: "position" }), title, ...createBadges(question), createElement("p", { className: "sent" })]);
+    const text = createElement("div", {}, [createElement("p", { className: "position" }), title, ...createQuestionTexts(question), createElement("p", { className: "sent" })]);
     item.append(text, this.#countdowns.create(question), button);
     return item;
   }
+}
+
+/** Returns an answer as the person gave it: the label of a choice, yes or no, or what they typed. */
+function describeAnswer({ choices }, response) {
+  if (typeof response === "boolean") return response ? phrases.yes : phrases.no;
+  return choices.find(({ value }) => value === response)?.label.text ?? String(response);
 }

@@ -1,10 +1,11 @@
-// The card of one session: who works on what, and a timeline. What the agent wrote and asked is shown; its steps are collapsed.
+// The card of one session: who works on what, what the agent does now, and a timeline. What the agent wrote and asked is shown; its steps and
+// everything else that it said about the session are collapsed.
 
 import { createSpans } from "./announcer.js";
 import { createBadge, createElement, createTime } from "./element.js";
 import { createMarkdown } from "./markdown.js";
 import { phrases } from "./phrases.js";
-import { nameText, ownText, stateLabel } from "./wording.js";
+import { formatDuration, joinParts, nameText, ownText } from "./wording.js";
 
 /** Maximum number of outputs, questions and notes in a timeline. Older ones are only in the log. */
 const MAX_ITEMS = 50;
@@ -16,6 +17,8 @@ const BATCH_DELAY_MS = 50;
 export class SessionCard {
   #heading;
   #meta = createElement("p", { className: "meta" });
+  #position = createElement("span");
+  #activity = createElement("p", { className: "activity", hidden: true });
   #timeline = createElement("ol", { className: "timeline" });
   #older = createElement("p", { className: "notice", hidden: true });
   #steps = [];
@@ -24,6 +27,10 @@ export class SessionCard {
   #stepSummary = createElement("summary");
   #stepList = createElement("ol");
   #stepDetails;
+  #factSummary = createElement("summary");
+  #factList = createElement("ul");
+  #facts;
+  #time;
   #children;
   #button;
   /** The outputs whose text has changed since they were drawn, and the element of each output. */
@@ -32,16 +39,22 @@ export class SessionCard {
   #timer;
   #drawnHead;
 
-  /** `stop(id)` stops the session and returns whether that worked. `isChild` is true for a session that another session started. */
-  constructor(session, stop, isChild) {
+  /**
+   * `stop(id)` stops the session and returns whether that worked. `time()` returns the time of the hub's clock. `isChild` is true for a session
+   * that another session started.
+   */
+  constructor(session, { stop, time }, isChild) {
     this.session = session;
+    this.#time = time;
     this.element = createElement("li", { className: "session" });
     this.#heading = createElement(isChild ? "h4" : "h3", { tabIndex: -1, id: `title-${session.id}` });
     this.#stepDetails = createElement("details", { className: "steps", hidden: true }, [this.#stepSummary, this.#stepList]);
     this.#stepDetails.addEventListener("toggle", () => this.#drawSteps());
+    this.#facts = createElement("details", { className: "facts", hidden: true }, [this.#factSummary, this.#factList]);
+    this.#facts.addEventListener("toggle", () => this.#drawFacts());
     this.#button = this.#createStopButton(stop);
     const head = createElement("div", { className: "head" }, [this.#heading, this.#meta]);
-    this.element.append(head, this.#older, this.#timeline, this.#stepDetails, this.#button);
+    this.element.append(head, this.#activity, this.#older, this.#timeline, this.#stepDetails, this.#facts, this.#button);
     this.update(session);
   }
 
@@ -52,7 +65,8 @@ export class SessionCard {
   /** Updates the name, the state and the stop button. Returns whether the session has just ended. */
   update(session) {
     this.session = session;
-    // Most events change nothing that the head shows.
+    this.#schedule();
+    // Most events change nothing else that the head shows.
     const head = JSON.stringify([phrases.lang, session.agent, session.agentId, session.title, session.state, session.ended]);
     if (head === this.#drawnHead) return false;
     this.#drawnHead = head;
@@ -67,7 +81,8 @@ export class SessionCard {
   /** Adds an entry of the log: a step, or something that must be seen, such as an error. */
   add(entry) {
     if (entry.isNote === true) {
-      this.#addItem(createElement("li", { className: `note note-${entry.category}` }, [createElement("p", {}, createSpans(entry.ownParts))]));
+      if (entry.ownParts.length === 0) return;
+      this.#addItem(createElement("li", { className: `note note-${entry.category}` }, [createElement("p", {}, createSpans(entry.ownParts, true))]));
       return;
     }
     this.#stepCount += 1;
@@ -111,6 +126,34 @@ export class SessionCard {
     this.#drawStepSummary();
   }
 
+  /** Draws what the agent does now and how far it is, as long as it is working. */
+  #drawActivity() {
+    const { session } = this;
+    const isWorking = session.ended === undefined && session.state !== "awaiting_input";
+    const position = isWorking ? session.facts.position(this.#time()) : "";
+    if (this.#position.textContent.trim() !== position) this.#position.textContent = position === "" ? "" : `${position} `;
+    this.#position.lang = phrases.lang;
+    const activity = isWorking ? session.facts.activity() : [];
+    if (this.#activity.textContent === joinParts(activity)) return;
+    this.#activity.hidden = activity.length === 0;
+    this.#activity.replaceChildren(...createSpans(activity));
+  }
+
+  /** Draws the facts, unless they are collapsed. */
+  #drawFacts() {
+    const { session } = this;
+    if (this.#factSummary.textContent !== phrases.details) this.#factSummary.textContent = phrases.details;
+    if (!this.#facts.hidden && !this.#facts.open) return;
+    const lines = session.facts.lines(session.agent);
+    this.#facts.hidden = lines.length === 0;
+    if (!this.#facts.open) return;
+    const text = JSON.stringify(lines);
+    // Lines that have not changed keep their elements, so that a reader does not lose the place.
+    if (this.#factList.drawn === text) return;
+    this.#factList.drawn = text;
+    this.#factList.replaceChildren(...lines.map((line) => createElement("li", {}, createSpans(line, true))));
+  }
+
   #drawHead() {
     const { session } = this;
     this.#heading.replaceChildren(...createSpans([nameText(session.agent, ": "), session.title ?? ownText(phrases.startedEarlier)]));
@@ -118,11 +161,18 @@ export class SessionCard {
     this.element.dataset.state = state;
     const badge = session.ended === undefined ? phrases.sessionStates[state] : phrases.ended[state];
     const own = (text) => createElement("span", { lang: phrases.lang }, [text]);
-    const parts = [];
-    if (state === "working") parts.push(own(`${stateLabel(session.state ?? "thinking")}. `));
-    if (session.startedAt !== undefined) parts.push(createElement("span", { className: "since", lang: phrases.lang }, [`${phrases.since} `, createTime(session.startedAt, false), ". "]));
+    const parts = [this.#position];
+    if (session.startedAt !== undefined) parts.push(createElement("span", { className: "since", lang: phrases.lang }, this.#describeTime()), " ");
     if (session.agentId !== undefined) parts.push(own(phrases.agentIdIs(session.agentId)));
-    this.#meta.replaceChildren(createBadge(`${badge}.`, state, phrases.lang), " ", ...parts);
+    this.#meta.replaceChildren(createBadge(`${badge}.`, state), " ", ...parts);
+  }
+
+  /** Returns since when the session has been running, or when it started and how long it took. */
+  #describeTime() {
+    const { startedAt, endedAt } = this.session;
+    const started = createTime(startedAt, false);
+    if (endedAt === undefined) return [`${phrases.since} `, started, "."];
+    return [started, phrases.tookAfterwards(formatDuration(Math.max(1, (endedAt - startedAt) / 1000)))];
   }
 
   #addItem(element) {
@@ -147,6 +197,8 @@ export class SessionCard {
       if (body !== undefined) drawOutput(body, output);
     }
     this.#changedOutputs.clear();
+    this.#drawActivity();
+    this.#drawFacts();
     this.#stepDetails.hidden = this.#stepCount === 0;
     this.#drawStepSummary();
     this.#drawSteps();

@@ -12,6 +12,7 @@ export class Sessions {
   #list;
   #notice;
   #stop;
+  #time;
   #onCount;
   #cards = new Map();
   /** The ids of the open sessions in the list, and of those that are not in the list yet. */
@@ -20,12 +21,13 @@ export class Sessions {
 
   /**
    * `notice` shows how many sessions are not listed, or that no session is open. `stop(id)` stops a session and returns whether that
-   * worked. `onCount` is called when the number of open sessions may have changed.
+   * worked. `time()` returns the time of the hub's clock, in milliseconds. `onCount` is called when the number of open sessions may have changed.
    */
-  constructor(list, notice, { stop, onCount }) {
+  constructor(list, notice, { stop, time, onCount }) {
     this.#list = list;
     this.#notice = notice;
     this.#stop = stop;
+    this.#time = time;
     this.#onCount = onCount;
   }
 
@@ -45,6 +47,11 @@ export class Sessions {
     return this.#listed.size + this.#waiting.size;
   }
 
+  /** Updates the estimates of the time that agents still need. */
+  refresh() {
+    for (const card of this.#cards.values()) if (card.isOpen) card.update(card.session);
+  }
+
   update(session) {
     if (session.removed) {
       this.#remove(session.id);
@@ -62,7 +69,7 @@ export class Sessions {
   }
 
   #create(session) {
-    const card = new SessionCard(session, this.#stop, this.#parentOf(session) !== undefined);
+    const card = new SessionCard(session, { stop: this.#stop, time: this.#time }, this.#parentOf(session) !== undefined);
     this.#cards.set(session.id, card);
     if (card.isOpen && this.#listed.size >= MAX_LISTED) this.#waiting.add(session.id);
     else this.#attach(card);

@@ -9,18 +9,27 @@
 //   { extended: question }        the deadline of a question was extended
 //   { closed: question }          a question was closed; `question.outcome` holds the result as parts
 //   { session: session }          a session is new or has changed
+//   { dropAnswers: sessionId }    the queued text of this session is not needed, because the agent has summed it up
+//   { handoffOpened: handoff }    an agent asks somebody to take over; `handoffClosed` when that is settled
 //   { output: output }            the text of an output is new or has grown: `session`, `text`, `blocks` (of Markdown), `lang`, `dir`, `speaker`
 //   { parse: output }             an output in Markdown has grown: parse it, then call `onParsed`
 
 import { phrases } from "./phrases.js";
 import { isMarkdown } from "./markdown.js";
-import { createQuestion, describeOutcome, readDefaultDecision } from "./question.js";
-import { agentName, asObject, describeEvent, eventKind, formatDuration, hubText, isNameVerified, nameText, ownLeadIn, ownText, producerText, sanitize, stateLabel, summaryText, verifiedAgentId } from "./wording.js";
+import { isEvent } from "./envelope.js";
+import { describeEvent, isText } from "./event_text.js";
+import { SessionFacts } from "./facts.js";
+import { createHandoff, describeHandoffOutcome } from "./handoff.js";
+import { createQuestion, describeDefault, describeOutcome } from "./question.js";
+import { sha256 } from "./sha256.js";
+import { agentName, asObject, eventKind, formatDuration, hubText, isNameVerified, nameText, ownText, phraseAround, producerText, sanitize, stateLabel, summaryText, verifiedAgentId } from "./wording.js";
 
 /** Maximum number of event ids that are remembered to detect duplicates. */
 export const MAX_REMEMBERED_IDS = 20000;
 /** Maximum number of open questions. The hub has the same limit. */
 export const MAX_QUESTIONS = 4096;
+/** Maximum number of hand-offs that wait for somebody. Above it, a new one is announced but not listed. */
+export const MAX_HANDOFFS = 100;
 /** Maximum number of agents of one session that are told apart. */
 const MAX_PRODUCERS = 64;
 /** Number of sessions above which the oldest ended session is dropped. */
@@ -41,6 +50,11 @@ const MAX_INDIVIDUAL_CATCH_UP_ANNOUNCEMENTS = 3;
 export class Subscriber {
   sessions = new Map();
   questions = new Map();
+  /** The hand-offs that wait for somebody, by reply token. */
+  handoffs = new Map();
+  /** The id of the subscription, and whether the hub lets this person take over from agents. */
+  subscription;
+  takesHandoffs = false;
   verbosity = "normal";
   quiet = false;
   #seenIds = new Set();
@@ -59,14 +73,18 @@ export class Subscriber {
 
   /** Handles an event from the stream and returns its effects. */
   receive(event, now) {
+    if (!isEvent(event)) {
+      const parts = [ownText(phrases.unreadableMessage)];
+      return [{ log: { parts, category: "hub", at: now } }, { announce: { parts, key: "unreadable" } }];
+    }
     const id = event.event_id;
-    if (typeof id !== "string" || typeof event.type !== "string") return [];
     if (this.#seenIds.has(id)) return [];
     this.#seenIds.add(id);
     if (this.#seenIds.size > MAX_REMEMBERED_IDS) this.#seenIds.delete(this.#seenIds.values().next().value);
     this.#updateSkew(event, now);
     const effects = [];
     const session = this.#trackSession(event, now, effects);
+    session.facts.record(event, readTime(event, this.hubTime(now)));
     switch (eventKind(event)) {
       case "awaiting.confirmation":
       case "awaiting.clarification":
@@ -85,6 +103,9 @@ export class Subscriber {
       case "session.errored":
       case "session.cancelled":
         this.#onSessionEnd(event, session, now, effects);
+        break;
+      case "handoff.requested":
+        this.#onHandoff(event, session, now, effects);
         break;
       default:
         this.#report(event, session, now, effects, categoryOf(event), isNote(event));
@@ -105,7 +126,7 @@ export class Subscriber {
    */
   startCatchUp(mode, now, wasLossAnnounced = false) {
     const openBefore = wasLossAnnounced ? [...this.questions.values()] : [];
-    this.#catchUp = { mode, since: now, announcements: new Map(), count: 0, questions: new Set(), sessions: new Set(), openBefore };
+    this.#catchUp = { mode, since: now, announcements: new Map(), count: 0, questions: new Set(), handoffs: new Set(), sessions: new Set(), openBefore };
   }
 
   /** Ends the catch-up. Returns the announcements that were held back, or one that gives their number if there are many. */
@@ -142,6 +163,12 @@ export class Subscriber {
     if (question !== undefined) question.sentAnswer = decision ?? "answer";
   }
 
+  /** Records that the person stops a session, or that this failed. */
+  recordStop(id, isRequested) {
+    const session = this.sessions.get(id);
+    if (session !== undefined) session.isStopRequested = isRequested;
+  }
+
   #updateSkew(event, now) {
     const at = Date.parse(event.timestamp);
     if (Number.isFinite(at)) this.#skew = Math.min(this.#skew ?? Infinity, now - at);
@@ -155,7 +182,7 @@ export class Subscriber {
       const { main_producer: main } = hubExtension(event);
       const isMain = typeof main !== "string";
       const agentId = isMain ? producerId(event) : main;
-      session = { id, agent: isMain ? agentName(event) : sanitize(main), mainAgentId: agentId, speakerId: agentId, producers: new Set(), verifiedProducers: new Set(), lastAnnouncedAt: now };
+      session = { id, agent: isMain ? agentName(event) : sanitize(main), mainAgentId: agentId, speakerId: agentId, producers: new Set(), verifiedProducers: new Set(), facts: new SessionFacts(), lastAnnouncedAt: now };
       this.sessions.set(id, session);
       if (this.sessions.size > MAX_SESSIONS) {
         const oldestEnded = [...this.sessions.values()].find((one) => one.ended !== undefined);
@@ -188,15 +215,26 @@ export class Subscriber {
     return session;
   }
 
-  /** Logs an event and announces it. `isNote` is true if the timeline must show it even while the steps are collapsed. */
-  #report(event, session, now, effects, category, isNote = false) {
-    const parts = describeEvent(event, this.verbosity);
+  /**
+   * Logs an event and announces it. `isNote` is true if the timeline must show it even while the steps are collapsed. `more` are parts that follow
+   * the text of the event.
+   */
+  #report(event, session, now, effects, category, isNote = false, more = []) {
+    const known = { agent: this.#speakerName(event, session), hasOutput: session.hasOutput, isOwnStop: session.isStopRequested };
+    if (eventKind(event) === "tool.invoked") {
+      known.isPermitted = session.isCallPermitted;
+      session.isCallPermitted = false;
+    }
+    if (eventKind(event) === "tool.completed") known.expectedMs = session.facts.finishCall(event);
+    const parts = [...describeEvent(event, this.verbosity, known), ...more];
     if (parts.length === 0) return;
     // The log shows the category in front of each entry, so a first part that repeats it is left out.
     const repeatsCategory = parts.length > 1 && parts[0].text.toLowerCase() === `${phrases.categoryLabels[category]}:`;
     const name = this.#nameSpeaker(event, session, parts);
     const logged = repeatsCategory ? parts.slice(1) : parts;
-    effects.push({ log: { ...createLogEntry(event, session, category, [...name, ...logged], now), ownParts: this.#forTimeline(event, session, logged), isNote } });
+    // The head of the card says that the session has finished. The timeline adds what the agent says about it.
+    const own = eventKind(event) === "session.completed" ? parts.slice(phraseAround(phrases.hasFinished, known.agent).length) : logged.slice(0, logged.length - more.length);
+    effects.push({ log: { ...createLogEntry(event, session, category, [...name, ...logged], now), ownParts: this.#forTimeline(event, session, own), isNote } });
     session.lastAnnouncedAt = now;
     effects.push({ dropStates: session.id });
     const critical = event.urgency === "critical";
@@ -221,6 +259,10 @@ export class Subscriber {
     const isUnchanged = event.from_state === event.to_state;
     const previousState = session.state;
     session.state = String(event.to_state ?? "");
+    if (asObject(resolution.handoff).outcome !== undefined) {
+      this.#onHandoffOutcome(event, asObject(resolution.handoff), session, now, effects);
+      return;
+    }
     if (question !== undefined) {
       this.#closeQuestion(question, resolution, now, effects);
       return;
@@ -229,7 +271,7 @@ export class Subscriber {
     const isLateJoin = isUnchanged && previousState === undefined;
     if (isUnchanged && !isLateJoin) return;
     const parts = isLateJoin
-      ? [ownLeadIn(phrases.sessionOf), nameText(session.agent), ownText(phrases.isRunning(stateLabel(session.state))), ...(session.title ? [session.title] : [])]
+      ? this.#describeLateJoin(session)
       : this.#withSpeaker(event, session, describeEvent(event, this.verbosity));
     const ownParts = isLateJoin ? parts : this.#forTimeline(event, session, describeEvent(event, this.verbosity));
     effects.push({ log: { ...createLogEntry(event, session, "state", parts, now), ownParts } });
@@ -238,6 +280,44 @@ export class Subscriber {
     const delay = this.quiet ? Math.max(0, session.lastAnnouncedAt + QUIET_INTERVAL_MS - now) : STATE_DELAY_MS[this.verbosity];
     const notBefore = isLateJoin ? 0 : now + delay;
     effects.push({ announce: { parts, session: session.id, key: `state ${session.id}`, isState: true, isLateJoin, notBefore } });
+  }
+
+  /** Returns what a listener that joins late hears about a session. */
+  #describeLateJoin(session) {
+    const title = session.title ? [session.title] : [];
+    if (session.state === "awaiting_input") return [...phraseAround(phrases.isWaiting, session.agent), ...title];
+    return [...phraseAround(phrases.isWorking, session.agent), ...title, ownText(`${stateLabel(session.state)}.`)];
+  }
+
+  /** Handles that an agent asks somebody to take over. Only the hub can say that it waits for an answer. */
+  #onHandoff(event, session, now, effects) {
+    const handoff = createHandoff(event, this.#speakerName(event, session), readTime(event, this.hubTime(now)));
+    this.#catchUp?.handoffs.add(handoff?.token);
+    if (this.handoffs.has(handoff?.token)) return;
+    const isListed = handoff !== undefined && this.takesHandoffs && this.handoffs.size < MAX_HANDOFFS;
+    this.#report(event, session, now, effects, "handoff", true, isListed ? [ownText(phrases.handoffInList)] : []);
+    if (!isListed) return;
+    this.handoffs.set(handoff.token, handoff);
+    effects.push({ handoffOpened: handoff });
+  }
+
+  /** Announces who has taken over, or that nobody has. */
+  #onHandoffOutcome(event, { reply_token: token, outcome, note, replier }, session, now, effects) {
+    const handoff = this.handoffs.get(token);
+    this.handoffs.delete(token);
+    if (handoff !== undefined) effects.push({ handoffClosed: handoff });
+    const isOwn = typeof replier === "string" && this.subscription !== undefined && replier === `sha256:${sha256(this.subscription)}`;
+    const parts = describeHandoffOutcome(event, handoff?.agent ?? this.#speakerName(event, session), { outcome, note }, isOwn);
+    effects.push({ log: { ...createLogEntry(event, session, "handoff", parts, now), ownParts: parts, isNote: true } });
+    session.lastAnnouncedAt = now;
+    effects.push({ dropStates: session.id }, { announce: { parts, session: session.id, critical: true, first: handoff?.sentAnswer !== undefined } });
+  }
+
+  #closeHandoffs(isClosed, effects) {
+    for (const handoff of [...this.handoffs.values()].filter(isClosed)) {
+      this.handoffs.delete(handoff.token);
+      effects.push({ handoffClosed: handoff });
+    }
   }
 
   #onProgress(event, session, now, effects) {
@@ -287,7 +367,10 @@ export class Subscriber {
   #onOutput(event, session, now, effects) {
     const id = `${session.id} ${producerId(event)} ${event.output_id ?? ""}`;
     const output = this.#outputs.get(id) ?? this.#createOutput(event, session);
-    const chunk = String(event.chunk ?? "");
+    // Data that is not text is only mentioned.
+    const chunk = isText(event) ? String(event.chunk ?? "") : "";
+    if (!isText(event)) this.#report(event, session, now, effects, "agent");
+    session.hasOutput ||= chunk.trim() !== "";
     output.event = event;
     output.complete = event.complete === true;
     output.shown.text = (output.shown.text + sanitize(chunk)).slice(0, MAX_OUTPUT_CHARS);
@@ -373,7 +456,7 @@ export class Subscriber {
       return;
     }
     if (this.questions.size >= MAX_QUESTIONS) {
-      const parts = [ownText(`${phrases.tooManyQuestions(MAX_QUESTIONS)} ${phrases.withoutAnswer[readDefaultDecision(event)]}`)];
+      const parts = [ownText(`${phrases.tooManyQuestions(MAX_QUESTIONS)}`), ...describeDefault(event)];
       effects.push({ log: createLogEntry(event, session, "ask", parts, now) }, { announce: { parts, critical: true, key: "too many questions" } });
       return;
     }
@@ -382,34 +465,48 @@ export class Subscriber {
     question.askedAt = readTime(event, this.hubTime(now));
     question.deadline = Math.max(question.askedAt + question.timeoutSeconds * 1000, this.#earlyDeadlines.get(token) ?? 0);
     this.#earlyDeadlines.delete(token);
-    question.text.push(ownText(`${phrases.timeLimit(formatDuration((question.deadline - this.hubTime(now)) / 1000))} ${phrases.withoutAnswer[question.defaultDecision]}`));
+    question.text.push(ownText(phrases.timeLimit(formatDuration((question.deadline - this.hubTime(now)) / 1000))), ...question.defaultNotice);
     this.questions.set(token, question);
     this.#catchUp?.questions.add(token);
     session.state = "awaiting_input";
     session.lastAnnouncedAt = now;
     effects.push({ log: createLogEntry(event, session, "ask", question.text, now) }, { dropStates: session.id }, { opened: question });
-    effects.push({ announce: { parts: question.text, critical: true, questionToken: token, session: session.id } });
+    effects.push({ announce: { parts: question.text, critical: true, questionToken: token, session: session.id, key: `question ${token}` } });
   }
 
   #closeQuestion(question, { decision, by }, now, effects) {
     this.questions.delete(question.token);
-    question.outcome = [ownText(describeOutcome(question, decision, by)), ...question.title];
+    question.outcome = [...describeOutcome(question, decision, by), ...question.title];
     question.result = question.isConfirmation && decision === "accept" ? "accepted" : question.isConfirmation || by !== "reply" ? "rejected" : "answered";
     const session = this.sessions.get(question.session);
+    if (session !== undefined && question.result === "accepted" && by === "reply") session.isCallPermitted = true;
     effects.push({ log: { parts: question.outcome, category: "answer", session: question.session, at: now } });
-    // The person's own decision is confirmed before the next question is asked.
-    const announce = { parts: question.outcome, session: question.session, critical: true, first: question.sentAnswer !== undefined };
-    effects.push({ dropStates: question.session }, { closed: question, announce });
     if (session !== undefined) session.lastAnnouncedAt = now;
+    effects.push({ dropStates: question.session });
+    // The person has stopped the agent, and hears that instead.
+    question.isStopped = session?.isStopRequested === true;
+    if (question.isStopped) {
+      effects.push({ closed: question });
+      return;
+    }
+    // The person knows which question they have just answered, unless there are several.
+    const isOwnDecision = by === "reply" && question.isConfirmation && question.sentAnswer === decision;
+    const parts = isOwnDecision && this.questions.size === 0 ? [ownText(phrases[decision === "accept" ? "accepted" : "rejected"].alone)] : question.outcome;
+    // The person's own decision is confirmed before the next question is asked.
+    effects.push({ closed: question, announce: { parts, session: question.session, critical: true, first: question.sentAnswer !== undefined } });
   }
 
   #onSessionEnd(event, session, now, effects) {
     session.state = undefined;
+    session.endedAt = readTime(event, this.hubTime(now));
     session.ended = { "session.completed": "done", "session.errored": "failed", "session.cancelled": "stopped" }[eventKind(event)];
     for (const question of [...this.questions.values()].filter((one) => one.session === session.id)) {
       this.#closeQuestion(question, { by: "cancelled" }, now, effects);
     }
     for (const [id, output] of this.#outputs) if (output.session === session.id) this.#outputs.delete(id);
+    this.#closeHandoffs((handoff) => handoff.session === session.id, effects);
+    // Those who want few words hear the agent's summary of its text instead of the rest of the text.
+    if (this.verbosity === "terse" && event.output_summary) effects.push({ dropAnswers: session.id });
     this.#report(event, session, now, effects, eventKind(event) === "session.errored" ? "error" : "session", true);
   }
 
@@ -436,6 +533,7 @@ export class Subscriber {
     for (const question of [...this.questions.values()]) {
       if (!catchUp.questions.has(question.token)) this.#closeQuestion(question, { by: "elsewhere" }, now, effects);
     }
+    this.#closeHandoffs((handoff) => !catchUp.handoffs.has(handoff.token), effects);
     for (const session of this.sessions.values()) {
       if (session.ended === undefined && !catchUp.sessions.has(session.id)) {
         session.ended = "missed";
@@ -451,7 +549,7 @@ export class Subscriber {
 
   /** Returns the parts with the name of the speaker, if the session has several agents. */
   #forTimeline(event, session, parts) {
-    return session.producers.size > 1 ? [nameText(this.#speakerName(event, session), ": "), ...parts] : parts;
+    return session.producers.size > 1 && parts.length > 0 ? [nameText(this.#speakerName(event, session), ": "), ...parts] : parts;
   }
 
   #withSpeaker(event, session, parts) {
@@ -467,7 +565,7 @@ export class Subscriber {
     session.speakerId = producerId(event);
     const open = [...this.sessions.values()].filter((one) => one.ended === undefined || one === session);
     const name = session.speakerId === session.mainAgentId ? session.agent : this.#speakerName(event, session);
-    if ((open.length < 2 && !hasChanged) || parts[0]?.text === name) return [];
+    if ((open.length < 2 && !hasChanged) || parts.slice(0, 2).some((part) => part.text === name)) return [];
     const isNameShared = open.filter((one) => one.agent === session.agent).length > 1;
     return [nameText(name, ": "), ...(isNameShared && session.title ? [session.title] : [])];
   }
@@ -475,7 +573,7 @@ export class Subscriber {
 
 /** Whether the timeline must show an event even while the steps are collapsed. */
 function isNote(event) {
-  return categoryOf(event) === "handoff" || (eventKind(event) === "tool.completed" && event.status !== "success");
+  return eventKind(event) === "tool.completed" && event.status !== "success";
 }
 
 /** Returns the extension of the hub. Agents cannot set it. */
@@ -507,11 +605,10 @@ function readTime(event, now) {
   return Number.isFinite(at) ? at : now;
 }
 
-/** Returns the reminder that a deadline is near. The hub's text is English; in other languages the page uses its own text. */
+/** Returns the reminder that a deadline is near, in the page's own words and language. */
 function describeReminder(event, question, verbosity) {
-  const parts = describeEvent(event, verbosity);
   const at = Date.parse(event.timestamp);
-  if (!Number.isFinite(at) || parts.every((part) => part.lang.split("-")[0].toLowerCase() === phrases.lang)) return parts;
+  if (!Number.isFinite(at)) return describeEvent(event, verbosity);
   return [ownText(phrases.timeLeftToAnswer(formatDuration((question.deadline - at) / 1000)))];
 }
 

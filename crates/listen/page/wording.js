@@ -28,6 +28,18 @@ export function nameText(text, separator = " ") {
   return { text, lang: "", dir: "auto", separator };
 }
 
+/** Creates the parts of a phrase that takes a name or another text that is not the page's own, such as `phrases.hasFinished`. */
+export function phraseAround(phrase, text) {
+  const [before, after] = phrase("\n").split("\n");
+  const middle = nameText(text, /^\s/.test(after) ? " " : "");
+  return [...(before.trim() === "" ? [] : [ownLeadIn(before.trim())]), middle, ...(after.trim() === "" ? [] : [ownLeadIn(after.trim())])];
+}
+
+/** Creates the parts of a label of the page and a text of the producer. Without a text, there are no parts. */
+export function labelled(label, part) {
+  return part === undefined || part.text === "" ? [] : [ownText(label), part];
+}
+
 /** Creates a part for the producer's text, in the language that the event states. */
 export function producerText(event, text, language) {
   const hints = asObject(event.localization_hints);
@@ -113,80 +125,32 @@ export function eventKind(event) {
   return type.replace(/^https:\/\/aaep-protocol\.org\/types\//, "").replace(/^aaep:/, "").replace(/^agent\./, "");
 }
 
-/** Describes an event that is not a question. Returns no parts if there is nothing to announce. */
-export function describeEvent(event, verbosity) {
-  const text = isHubWording(event) ? undefined : summaryText(event, verbosity);
-  const summary = text === undefined ? [] : [producerText(event, text)];
-  const summaryOr = (fallback) => (summary.length > 0 ? summary : [ownText(fallback)]);
-  const tool = sanitize(String(event.tool ?? "")).replaceAll("_", " ");
-  switch (eventKind(event)) {
-    case "session.started":
-      return [nameText(agentName(event)), ownText(phrases.hasStarted), ...summaryOr(phrases.newSession)];
-    case "session.completed":
-      return [ownText(phrases.finished), ...summaryOr(phrases.sessionComplete)];
-    case "session.errored": {
-      const hint = event.remediation_hint ? [ownText(phrases.whatYouCanDo), producerText(event, event.remediation_hint)] : [];
-      return [ownText(phrases.error), ...summaryOr(phrases.sessionFailed), ...hint];
-    }
-    case "session.cancelled":
-      return [ownText(cancelledLabel(event)), ...summary];
-    case "state.changed":
-      return summaryOr(`${stateLabel(event.to_state)}.`);
-    case "progress.updated":
-      return summary.length > 0 ? summary : describeProgress(event);
-    case "tool.invoked":
-      return [ownText(phrases.tool), ...summaryOr(phrases.usingTool(tool))];
-    case "tool.completed":
-      return describeCompletedTool(event, tool, summary);
-    case "output.streaming":
-      return [producerText(event, event.chunk ?? "", event.language)];
-    case "handoff.requested":
-      return [ownText(phrases.handingOver), ...(summary.length > 0 ? summary : [producerText(event, event.reason ?? "")])];
-    default:
-      return [ownText(phrases.unknownEvent(sanitize(eventKind(event)).replaceAll(/[._:]/g, " "))), ...summaryOr(phrases.unknownEventSummary)];
-  }
-}
-
-/**
- * Whether the summary of a state change comes from the hub. The hub marks such summaries with `words: "hub"` or with the reply token of a closed
- * question. The page then uses its own text.
- */
-function isHubWording(event) {
-  const { words, reply_token } = asObject(asObject(event.extensions).sayso);
-  return eventKind(event) === "state.changed" && (words === "hub" || reply_token !== undefined);
-}
-
-/** Returns a duration as text. */
+/** Returns a duration in round numbers. */
 export function formatDuration(seconds) {
   const total = Math.max(0, Math.round(seconds));
-  if (total < 120) return phrases.seconds(total);
-  const minutes = Math.round(total / 60);
+  if (total <= 20) return phrases.seconds(total);
+  if (total < 55) return phrases.seconds(5 * Math.round(total / 5));
+  const minutes = Math.max(1, Math.round(total / 60));
   return minutes < 120 ? phrases.minutes(minutes) : phrases.hours(Math.round(minutes / 60));
 }
 
-function describeCompletedTool(event, tool, summary) {
-  if (event.status === "success") return summary.length > 0 ? [ownText(phrases.tool), ...summary] : [ownText(phrases.toolDone(tool))];
-  const failure = event.status === "timeout" ? phrases.toolTimedOut(tool) : phrases.toolFailed(tool);
-  const message = event.error_message ? [producerText(event, event.error_message)] : [];
-  // If the summary contains the error message, the summary alone is enough.
-  const isRepeated = summary.some((part) => message.some(({ text }) => part.text.includes(text)));
-  return [ownText(failure), ...summary, ...(isRepeated ? [] : message)];
+/** Returns the words of a text, in lower case. */
+export function wordsOf(text) {
+  return text.toLowerCase().match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
 }
 
-function describeProgress(event) {
-  const progress = asObject(event.progress);
-  if (progress.description) return [producerText(event, progress.description)];
-  const hasSteps = Number.isFinite(progress.step) && Number.isFinite(progress.total_steps);
-  if (hasSteps) return [ownText(phrases.stepOf(progress.step, progress.total_steps))];
-  return Number.isFinite(progress.percent) ? [ownText(phrases.percent(Math.round(progress.percent)))] : [];
+/** Maximum length of a text that is announced or shown as a detail, in characters. A longer one is cut. */
+const MAX_DETAIL_CHARS = 4000;
+
+/** Cuts a text that is too long. */
+export function shorten(text, max = MAX_DETAIL_CHARS) {
+  const chars = [...String(text)];
+  return chars.length <= max ? String(text) : `${chars.slice(0, max).join("")}…`;
 }
 
-/** Returns who cancelled a session. Only the hub knows that a person stopped it; an agent can merely say so. */
-function cancelledLabel(event) {
-  const by = event.cancelled_by;
-  if (asObject(asObject(event.extensions).sayso).ended_by === "user") return phrases.cancelled.user;
-  if (by === "user") return phrases.cancelled.reported;
-  return Object.hasOwn(phrases.cancelled, by) ? phrases.cancelled[by] : phrases.cancelled.other;
+/** Returns the words of a tool's name. */
+export function toolName(event) {
+  return sanitize(String(event.tool ?? "")).replaceAll("_", " ");
 }
 
 /** Returns the language tag if it is well-formed. */

@@ -4,19 +4,22 @@
 //! No, silence, a stopped session, a hub that cannot be reached, or a crash: nothing is sent.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use asp::message::{Body, Commit, Consent, Constraints, Inform, InformType};
+use asp::message::{Body, Commit, Consent, Constraints, Escalate, Inform, InformType};
 use asp::session::{IncomingMessage, ReceiverChecks};
 use asp::state_machine::State;
 use asp::{Performative, Refusal, RejectCode, StoredStep};
-use seal::SystemRandom;
 use seal::json::{RawJson, write_object};
+use seal::{Digest, SystemRandom};
 use wire::unix_now;
 
 use crate::NodeError;
 use crate::journal_writer::Batch;
 use crate::node::Node;
-use crate::person::{BoundCall, PersonAnswer, PersonQuestion, QuestionKind};
+use crate::person::{
+    AskedQuestion, BoundCall, HubError, PersonAnswer, PersonQuestion, QuestionKind, deadline_after,
+};
 use crate::records::{ConsentOutcome, ConsentRequest, SessionRecord};
 use crate::send::SendOutcome;
 use crate::session::{RefusalNotice, SessionHandle, SessionState};
@@ -27,7 +30,9 @@ impl Node {
         let policy = &self.config.policy.consent;
         match body {
             Body::Commit(_) => policy.commit,
-            Body::Accept(_) => policy.accept && state.state() == State::Agreeing,
+            Body::Accept(_) => {
+                policy.accept && (state.state() == State::Agreeing || asp::consent::tool(body).is_some())
+            }
             _ => false,
         }
     }
@@ -60,14 +65,14 @@ impl Node {
         question: PersonQuestion,
         body: &Body,
     ) -> Result<SendOutcome, String> {
-        let person = self.person.as_ref().ok_or("no person can be asked, because the node has no hub")?;
-        let asked = person.ask(&question).await?;
+        let asked = self.ask_hub(handle, state, &question, body).await?;
         let request = ConsentRequest {
             id: asp::MessageId::generate(unix_now(), &mut SystemRandom).to_string(),
             performative: body.performative().as_str().to_owned(),
             body: body.to_json(),
             hub_session: asked.hub_session,
             reply_token: asked.reply_token.clone(),
+            deadline: Some(asked.deadline),
         };
         let record = SessionRecord::ConsentAsked(request.clone());
         self.commit(state, Batch::of_session(handle.info.id, vec![record]))
@@ -77,6 +82,50 @@ impl Node {
         handle.report_change(state, unix_now());
         self.await_consent(handle, request);
         Ok(SendOutcome::AwaitingConsent { reply_token: asked.reply_token })
+    }
+
+    /// Asks in the hub's session of this session, after everything that happened before was told.
+    async fn ask_hub(
+        &self,
+        handle: &SessionHandle,
+        state: &SessionState,
+        question: &PersonQuestion,
+        body: &Body,
+    ) -> Result<AskedQuestion, String> {
+        let person = self.person.as_ref().ok_or("no person can be asked, because the node has no hub")?;
+        // The same question again, after a crash, is the same question to the person. After an answer, it is a new one.
+        let last = state.last_consent.as_ref().map_or("", |(request, _)| &*request.id);
+        let digest = Digest::of_parts([body.to_json().as_bytes(), last.as_bytes()]);
+        let mut hub = handle.hub_session.state.lock().await;
+        let asked = async {
+            self.flush_narration(person, handle, &mut hub).await?;
+            for _ in 0..2 {
+                let id = self.open_hub_session(person, handle, &mut hub).await?;
+                let key = Self::hub_key(handle, &hub, &digest.to_string());
+                match person.ask(&id, question, &key).await {
+                    Err(error) if error.is_not_found() => {
+                        self.leave_hub_session(person, &mut hub, &id).await?;
+                    }
+                    result => return result,
+                }
+            }
+            Err(HubError::Unreachable("its sessions end at once".to_owned()))
+        };
+        asked.await.map_err(|error| format!("the person cannot be asked: {error}"))
+    }
+
+    /// Asks about our agent's escalation after a restart, unless a person has already been asked about it.
+    pub(crate) async fn resume_escalation(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        state: &mut SessionState,
+    ) {
+        let was_asked = state.last_consent.as_ref().is_some_and(|(request, _)| {
+            state.latest_escalation().is_some_and(|body| body.to_json() == request.body)
+        });
+        if !was_asked {
+            self.ask_about_escalation(handle, state).await;
+        }
     }
 
     /// Asks a person about our agent's escalation, if nobody was asked yet.
@@ -117,10 +166,20 @@ impl Node {
                 return node.refuse_consent(&handle, &request, reason).await;
             };
             let mut stopping = std::pin::pin!(node.stopped());
+            let deadline =
+                request.deadline.unwrap_or_else(|| deadline_after(node.config.policy.consent.timeout));
             let answer = tokio::select! {
-                answer = person.wait(&request.hub_session, &request.reply_token) => answer,
+                answer = person.wait(&request.hub_session, &request.reply_token, deadline) => Ok(answer),
+                reason = node.wait_until_obsolete(&handle, &request) => Err(reason),
                 // The answer is fetched after the next start.
                 () = &mut stopping => return,
+            };
+            let answer = match answer {
+                Ok(answer) => answer,
+                Err(reason) => {
+                    person.withdraw(&request.hub_session, &request.reply_token).await;
+                    PersonAnswer::Refused { reason }
+                }
             };
             match answer {
                 PersonAnswer::Accepted { receipt, signature } => {
@@ -132,6 +191,38 @@ impl Node {
                 PersonAnswer::Refused { reason } => node.refuse_consent(&handle, &request, reason).await,
             }
         });
+    }
+
+    /// Waits until the session has moved on, so that the message can no longer be sent. Returns why.
+    async fn wait_until_obsolete(&self, handle: &SessionHandle, request: &ConsentRequest) -> String {
+        let mut changes = handle.subscribe();
+        loop {
+            if let Ok(state) = self.lock(handle).await
+                && let Some(reason) = self.obsolescence(handle, &state, request)
+            {
+                return reason;
+            }
+            if changes.changed().await.is_err() {
+                return "the session is gone".to_owned();
+            }
+        }
+    }
+
+    fn obsolescence(
+        &self,
+        handle: &SessionHandle,
+        state: &SessionState,
+        request: &ConsentRequest,
+    ) -> Option<String> {
+        let performative = Performative::parse(&request.performative)?;
+        if performative == Performative::Escalate {
+            let escalated_by = state.participant.session().and_then(asp::session::AspSession::escalated_by);
+            return (escalated_by != Some(handle.info.role))
+                .then(|| "the escalation was settled without the person".to_owned());
+        }
+        let body = Body::parse(performative, &request.body).ok()?;
+        let refusal = self.check_allowed(handle, state, &body).err()?;
+        Some(format!("the session moved on before the person answered: {refusal}"))
     }
 
     /// Sends the message that the person accepted. The record of the yes and the message are stored together.
@@ -169,11 +260,15 @@ impl Node {
         let person = self.person.as_ref().ok_or_else(|| refuse("the node has no hub any more"))?;
         let receipt_json = RawJson::parse(receipt).map_err(|error| refuse(&error.to_string()))?;
         let body = asp::consent::attach(body, Consent::new(receipt_json, signature));
-        let hub_key = person.receipt_key().await.map_err(|reason| refuse(&reason))?;
+        let hub_key = person.receipt_key().await.map_err(|error| refuse(&error.to_string()))?;
         // The hub's key proves the yes, and the digest in the receipt binds it to exactly this body.
-        asp::consent::verify(handle.info.id, &body, question.kind.accepted_commitment(), &hub_key)
-            .map_err(|error| refuse(&error.to_string()))?;
-        person.begin_call(request, &question).await.map_err(|reason| refuse(&reason))?;
+        let verified =
+            asp::consent::verify(handle.info.id, &body, question.kind.accepted_commitment(), hub_key)
+                .map_err(|error| refuse(&error.to_string()))?;
+        if !verified.is_in_time(unix_now()) {
+            return Err(refuse("the person's yes has expired"));
+        }
+        person.begin_call(request, &question).await.map_err(|error| refuse(&error.to_string()))?;
         let checks = self.checks_of_own_message(handle, &state, &body);
         let sent = state
             .participant
@@ -182,7 +277,7 @@ impl Node {
         let sent = match sent {
             Ok(sent) => sent,
             Err(error) => {
-                person.end_call(request, &question, false).await;
+                self.narrate_call_end(handle, request, false);
                 return Err(error);
             }
         };
@@ -193,13 +288,11 @@ impl Node {
             SessionRecord::Step(StoredStep::from(&sent)),
         ];
         self.commit(&mut state, Batch::of_session(handle.info.id, records)).await?;
+        self.peers().escrow.promise(&handle.info, state.participant.session());
         state.consent = None;
         state.last_consent = Some((request.clone(), outcome));
-        self.narrate(handle, &state, &sent.transitions);
-        self.finish_change(handle, &mut state).await?;
-        drop(state);
-        person.end_call(request, &question, true).await;
-        Ok(())
+        self.narrate_call_end(handle, request, true);
+        self.finish_change(handle, &mut state).await
     }
 
     /// Sends the person's decision about an escalation.
@@ -211,6 +304,13 @@ impl Node {
         receipt: String,
         signature: String,
     ) {
+        let check = match &self.person {
+            Some(person) => person.check_answer(&request.reply_token, &response, &receipt, &signature).await,
+            None => Err("the node has no hub any more".to_owned()),
+        };
+        if let Err(reason) = check {
+            return self.refuse_consent(handle, request, reason).await;
+        }
         let result = async {
             let mut state = self.lock(handle).await?;
             if state.consent.as_ref().is_none_or(|asked| asked.id != request.id) {
@@ -233,7 +333,7 @@ impl Node {
             state.last_consent = Some((request.clone(), outcome));
             self.send_message(handle, &mut state, resolution.into(), None).await.map(drop)
         };
-        self.log_failure(handle.info.id, result.await);
+        Self::log_failure(handle.info.id, result.await);
     }
 
     /// Records a no. The message is not sent.
@@ -261,7 +361,7 @@ impl Node {
             state.last_consent = Some((request.clone(), outcome));
             self.finish_change(handle, &mut state).await
         };
-        self.log_failure(handle.info.id, result.await);
+        Self::log_failure(handle.info.id, result.await);
     }
 
     /// Checks whether the session machine would accept a message of ours now.
@@ -273,6 +373,7 @@ impl Node {
     ) -> Result<(), NodeError> {
         let mut session = state.participant.session().ok_or(NodeError::UnknownSession)?.clone();
         let message = IncomingMessage {
+            message_id: asp::MessageId::generate(unix_now(), &mut SystemRandom),
             sender: handle.info.role,
             body,
             sent_at: unix_now(),
@@ -291,32 +392,35 @@ impl Node {
     ) -> Result<PersonQuestion, String> {
         let commitment = state.participant.session().and_then(asp::session::AspSession::commitment);
         let commitment: Option<&Commit> = commitment.map(asp::Commitment::commit);
-        let (kind, call) = match body {
-            Body::Escalate(escalate) => (QuestionKind::Escalation(escalate.clone()), None),
-            _ => {
-                let arguments = asp::consent::arguments(handle.info.id, body, commitment);
-                let arguments = arguments.map_err(|error| error.to_string())?;
-                let tool = asp::consent::tool(body).ok_or("this message needs no consent")?;
-                let kind = match (body, commitment) {
-                    (Body::Commit(commit), _) => QuestionKind::Commit(commit.clone()),
-                    (_, Some(commit)) => QuestionKind::Accept(commit.clone()),
-                    _ => return Err("no commitment is pending".to_owned()),
-                };
-                (kind, Some(BoundCall { tool, arguments }))
-            }
+        let (kind, call) = if let Body::Escalate(escalate) = body {
+            (QuestionKind::Escalation(escalate.clone()), None)
+        } else {
+            let arguments = asp::consent::arguments(handle.info.id, body, commitment);
+            let arguments = arguments.map_err(|error| error.to_string())?;
+            let tool = asp::consent::tool(body).ok_or("this message needs no consent")?;
+            let kind = match (body, commitment) {
+                (Body::Commit(commit), _) => QuestionKind::Commit(commit.clone()),
+                (_, Some(commit)) => QuestionKind::Accept(commit.clone()),
+                _ => return Err("no commitment is pending".to_owned()),
+            };
+            (kind, Some(BoundCall { tool, arguments }))
         };
         let peer = &handle.info.peer;
         let (score, level) = self.peers().trust_of(peer.agent_id(), unix_now());
+        let mut timeout = self.config.policy.consent.timeout;
+        if let QuestionKind::Escalation(Escalate { timeout: Some(limit), .. }) = &kind {
+            timeout = timeout.min(Duration::from_millis(u64::try_from(limit.millis()).unwrap_or(0)));
+        }
         Ok(PersonQuestion {
-            session: handle.info.id,
             subject: handle.info.subject.clone(),
             own_agent: handle.info.own.agent_id().clone(),
             peer: peer.clone(),
+            is_pinned_by_operator: self.is_pinned_by_operator(peer),
             score,
             level,
             kind,
             call,
-            timeout: self.config.policy.consent.timeout,
+            timeout,
         })
     }
 
@@ -327,7 +431,6 @@ impl Node {
         state: &SessionState,
         body: &Body,
     ) -> ReceiverChecks {
-        let is_funded = self.peers().is_funded(&handle.info, state, body);
-        ReceiverChecks { is_funded, ..ReceiverChecks::PASSED }
+        ReceiverChecks { is_funded: self.is_funded(handle, state, body), ..ReceiverChecks::PASSED }
     }
 }

@@ -23,19 +23,14 @@ impl Node {
     pub(crate) fn effects_of(
         &self,
         info: &SessionInfo,
-        _state: &SessionState,
         transitions: &[Transition],
         now: UnixMillis,
     ) -> Vec<NodeRecord> {
-        let effects = transitions.iter().flat_map(|transition| &transition.effects);
-        let mut records = Vec::new();
+        let effects: Vec<&Effect> = transitions.iter().flat_map(|transition| &transition.effects).collect();
+        let mut records = self.peers().escrow.records_of(info, &effects, now);
         for effect in effects {
-            match effect {
-                Effect::SessionEnded(outcome) => records.extend(trust_records(info, outcome, now)),
-                Effect::ActivateEscrow { .. } | Effect::ReleaseEscrow { .. } => {
-                    records.extend(self.peers().ledger_records(info, effect, now));
-                }
-                _ => {}
+            if let Effect::SessionEnded(outcome) = effect {
+                records.extend(trust_records(info, outcome, now));
             }
         }
         records
@@ -50,7 +45,20 @@ impl Node {
     ) -> ReceiverChecks {
         let body = &message.envelope.body;
         let checks = self.checks_of_peer(&handle.info.peer, Some(body));
-        ReceiverChecks { is_funded: self.peers().is_funded(&handle.info, state, body), ..checks }
+        ReceiverChecks { is_funded: self.is_funded(handle, state, body), ..checks }
+    }
+
+    /// Returns whether the escrow of the commitment that a message accepts is covered, or there is none.
+    pub(crate) fn is_funded(
+        &self,
+        handle: &SessionHandle,
+        state: &SessionState,
+        body: &asp::message::Body,
+    ) -> bool {
+        let peers = self.peers();
+        let (_, level) = peers.trust_of(handle.info.peer.agent_id(), unix_now());
+        let session = state.participant.session();
+        peers.escrow.is_funded(&handle.info, session, body, &self.config.policy, level)
     }
 
     /// Records that a message on a peer's own connection was not authentic.
@@ -62,7 +70,7 @@ impl Node {
     }
 
     /// Pins a card, durably.
-    pub(crate) async fn pin(self: &Arc<Self>, card: AgentCard) -> Result<AgentCard, NodeError> {
+    pub(crate) async fn pin(self: &Arc<Self>, card: AgentCard) -> Result<Arc<AgentCard>, NodeError> {
         let agent = card.agent_id().clone();
         if self.peers().is_revoked(&agent) {
             return Err(NodeError::UnknownPeer(agent.to_string()));
@@ -100,7 +108,7 @@ impl Node {
         }
         let pinned = self.peers().card(agent);
         match pinned {
-            Some(pinned) if pinned.signing_key() == card.signing_key() => Ok(pinned),
+            Some(pinned) if pinned.signing_key() == card.signing_key() => Ok((*pinned).clone()),
             Some(pinned) if !card.is_successor_of(&pinned) => Err(unusable(
                 "its keys differ from those of the pinned card, and the old key did not sign it",
             )),

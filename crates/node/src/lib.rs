@@ -8,7 +8,7 @@
 //! - [`Person`]: the hub through which a person is asked and hears what happens.
 //! - `session`, `send`, `receive`, `outbox`: one session, our messages, the peer's messages, and the delivery of ours.
 //! - `consent`: messages that wait for a person.
-//! - `effects`, `peers`: what sessions mean for trust and money.
+//! - `effects`, `peers`, `escrow_book`, `disputes`: what sessions mean for trust and money.
 //! - `records`, `journal_writer`: the durable facts.
 //! - `crash_point`: points at which tests abort the process.
 //! - `dpop`, `peer_client`, `peer_socket`: requests and WebSockets between nodes; `stream`: what peers read as it comes.
@@ -18,9 +18,11 @@
 
 mod consent;
 mod crash_point;
+mod disputes;
 mod dpop;
 mod effects;
 mod error;
+mod escrow_book;
 mod identity;
 mod journal_writer;
 mod limits;

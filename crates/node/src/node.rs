@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use asp::state_machine::State;
 use asp::{AgentCard, AgentUri, SessionId, StoredStep};
 use client::TrustRoots;
 use journal::Journal;
@@ -49,6 +50,8 @@ pub struct NodeConfig {
 #[derive(Debug)]
 pub struct Node {
     pub(crate) config: NodeConfig,
+    /// The agent's current card.
+    pub(crate) card: Arc<AgentCard>,
     pub(crate) client: PeerClient,
     pub(crate) verifier: ProofVerifier,
     pub(crate) journal: JournalWriter,
@@ -71,8 +74,11 @@ impl Node {
         let now = unix_now();
         let (journal, stored) = JournalWriter::start(journal)?;
         let mut peers = Peers::new(&config).map_err(|error| NodeError::Malformed(error.to_string()))?;
-        stored.node_records.iter().for_each(|record| peers.apply(record, &config.limits));
+        for record in &stored.node_records {
+            peers.apply(record, &config.limits);
+        }
         let node = Self {
+            card: Arc::new(config.identity.card.clone()),
             client: PeerClient::new(
                 &config.identity,
                 config.trust_roots.clone(),
@@ -99,8 +105,9 @@ impl Node {
     /// Does the node's own work until the node stops: delivers messages, handles expired timers, and waits for the answers of
     /// people. Work that was interrupted by a restart continues.
     pub async fn run(self: &Arc<Self>) {
-        let pinned = self.peers().pinning_events(unix_now());
-        if let Err(error) = self.append_node_records(pinned).await {
+        let mut records = self.peers().pinning_events(unix_now());
+        records.extend(self.peers().escrow.new_deposits(&self.config.policy, unix_now()));
+        if let Err(error) = self.append_node_records(records).await {
             tracing::error!(target: "sayso::log", kind = "asp.failed", %error);
         }
         for handle in self.handles() {
@@ -139,13 +146,18 @@ impl Node {
         let result = async {
             let mut state = self.lock(handle).await?;
             self.expire(handle, &mut state).await?;
+            if state.state() == State::Executing {
+                self.peers().escrow.promise(&handle.info, state.participant.session());
+            }
             self.advance(handle, &mut state).await?;
-            if let Some(request) = state.consent.clone() {
-                self.await_consent(handle, request);
+            self.resume_narration(handle, &state).await;
+            match state.consent.clone() {
+                Some(request) => self.await_consent(handle, request),
+                None => self.resume_escalation(handle, &mut state).await,
             }
             self.finish_change(handle, &mut state).await
         };
-        self.log_failure(handle.info.id, result.await);
+        Self::log_failure(handle.info.id, result.await);
     }
 
     async fn handle_expired(self: &Arc<Self>, handle: &Arc<SessionHandle>) {
@@ -160,7 +172,7 @@ impl Node {
         }
     }
 
-    pub(crate) fn log_failure(&self, session: SessionId, result: Result<(), NodeError>) {
+    pub(crate) fn log_failure(session: SessionId, result: Result<(), NodeError>) {
         if let Err(error) = result {
             tracing::error!(target: "sayso::log", kind = "asp.failed", session = %session, %error);
         }
@@ -206,7 +218,9 @@ impl Node {
             return;
         }
         let mut peers = self.peers();
-        records.iter().for_each(|record| peers.apply(record, &self.config.limits));
+        for record in records {
+            peers.apply(record, &self.config.limits);
+        }
     }
 
     /// Handles timers that have expired.
@@ -220,14 +234,13 @@ impl Node {
             return Ok(());
         }
         let transitions = state.participant.handle_timeout(now);
-        let node_records = self.effects_of(&handle.info, state, &transitions, now);
+        let node_records = self.effects_of(&handle.info, &transitions, now);
         let mut batch = Batch::of_session(
             handle.info.id,
             vec![SessionRecord::Step(StoredStep::TimersExpired { at: now })],
         );
         batch.node_records = node_records;
         self.commit(state, batch).await?;
-        self.narrate(handle, state, &transitions);
         handle.report_change(state, now);
         Ok(())
     }
@@ -253,6 +266,7 @@ impl Node {
             self.timers.set(handle.info.id, None);
             self.sessions().remove(&handle.info.id);
             self.client.end_session(handle.info.id);
+            self.peers().escrow.forget_promise(handle.info.id);
             self.finish_narration(handle, state);
         }
         Ok(())
@@ -312,17 +326,17 @@ impl Node {
 
     /// Returns the agent's own card.
     pub fn card(&self) -> &AgentCard {
-        &self.config.identity.card
+        &self.card
     }
 
     /// Returns the data of a new session.
     pub(crate) fn new_session_info(
         &self,
         id: SessionId,
-        peer: AgentCard,
+        peer: Arc<AgentCard>,
         role: asp::state_machine::Role,
         subject: String,
     ) -> SessionInfo {
-        SessionInfo { id, own: self.config.identity.card.clone(), peer, role, subject }
+        SessionInfo { id, own: self.card.clone(), peer, role, subject }
     }
 }

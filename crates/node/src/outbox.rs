@@ -46,20 +46,16 @@ impl Node {
         let mut backoff = Backoff::new(limits.retry_delay, limits.max_retry_delay);
         let mut first_failure = None;
         loop {
-            let next = match self.lock(handle).await {
-                Ok(mut state) => match next_message(&state) {
-                    Some(next) => next,
-                    None => {
-                        state.is_delivering = false;
-                        return;
-                    }
-                },
+            let Ok(mut state) = self.lock(handle).await else {
                 // The journal cannot be read now. The delivery continues when it can.
-                Err(_) => {
-                    wait(&mut backoff, None).await;
-                    continue;
-                }
+                wait(&mut backoff, None).await;
+                continue;
             };
+            let Some(next) = next_message(&state) else {
+                state.is_delivering = false;
+                return;
+            };
+            drop(state);
             let breaker_delay = self.peers().delay_until_allowed(handle.info.peer.agent_id(), unix_now());
             if let Some(delay) = breaker_delay {
                 tokio::time::sleep(delay).await;
@@ -120,7 +116,7 @@ impl Node {
         let settled = state.participant.take_settled();
         let step = SessionRecord::Step(StoredStep::Settled { message_id });
         let mut batch = Batch::of_session(handle.info.id, vec![step]);
-        batch.node_records = self.effects_of(&handle.info, &state, &settled, unix_now());
+        batch.node_records = self.effects_of(&handle.info, &settled, unix_now());
         self.commit(&mut state, batch).await?;
         self.finish_change(handle, &mut state).await?;
         Ok(true)
@@ -134,7 +130,7 @@ impl Node {
         reject: &str,
     ) -> Result<bool, NodeError> {
         let mut state = self.lock(handle).await?;
-        let cards = PinnedCards::new([handle.info.peer.clone()]);
+        let cards = PinnedCards::new([(*handle.info.peer).clone()]);
         let Ok(message) = Authenticator::default().authenticate(reject, &cards, &self.config.limits.session)
         else {
             return Ok(false);
@@ -149,6 +145,7 @@ impl Node {
             .handle(&message, checks, unix_now(), &mut SystemRandom)
             .map_err(NodeError::Local)?;
         let ReceiveOutcome::RolledBack { refusal, messages } = &outcome else { return Ok(false) };
+        self.peers().escrow.forget_promise(handle.info.id);
         for body in messages {
             state.note_refusal(RefusalNotice {
                 performative: body.performative().as_str().to_owned(),
@@ -182,6 +179,7 @@ impl Node {
         let record = SessionRecord::DeliveryAbandoned { message: next.id };
         self.commit(&mut state, Batch::of_session(handle.info.id, vec![record])).await?;
         state.abandoned = Some(next.id);
+        self.narrate_undeliverable(handle, &next.id.to_string());
         self.finish_change(handle, &mut state).await?;
         Ok(true)
     }

@@ -1,35 +1,41 @@
 //! What the node knows about other agents: their cards, its own trust in them, their rates, and the escrow ledger.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use asp::dispute::{Dispute, DisputeRegister, RegisterError, Resolution};
 use asp::message::{Body, TrustScore};
-use asp::session::{Effect, ReceiverChecks};
+use asp::session::ReceiverChecks;
 use asp::trust::{
     CircuitBreaker, RateLimited, TokenBucket, TrustBook, TrustEvent, TrustEventKind, TrustLevel,
     TrustParametersError, TrustReport,
 };
-use asp::{AgentCard, AgentUri};
+use asp::{AgentCard, AgentUri, DisputeId, SessionId};
 use seal::UnixMillis;
 use seal::json::write_object;
 
+use crate::disputes::DisputeRecord;
 use crate::dpop;
+use crate::escrow_book::EscrowBook;
 use crate::limits::NodeLimits;
 use crate::node::NodeConfig;
 use crate::policy::Policy;
-use crate::records::{NodeRecord, SessionInfo};
-use crate::session::SessionState;
+use crate::records::NodeRecord;
 
 /// What the node knows about other agents.
 #[derive(Debug)]
 pub(crate) struct Peers {
     /// The pinned card of each agent.
-    cards: HashMap<AgentUri, AgentCard>,
+    cards: HashMap<AgentUri, Arc<AgentCard>>,
     /// The agent of each access token.
     agents_by_token: HashMap<String, AgentUri>,
-    registered: HashMap<AgentUri, AgentCard>,
+    registered: HashMap<AgentUri, Arc<AgentCard>>,
     trust: TrustBook,
     contacts: HashMap<AgentUri, Contact>,
+    disputes: DisputeRegister,
+    /// The money that agents have with this node's operator.
+    pub(crate) escrow: EscrowBook,
     policy: Policy,
 }
 
@@ -52,6 +58,8 @@ impl Peers {
             registered: HashMap::new(),
             trust,
             contacts: HashMap::new(),
+            disputes: DisputeRegister::default(),
+            escrow: EscrowBook::default(),
             policy,
         };
         for card in &config.pinned {
@@ -73,7 +81,7 @@ impl Peers {
                     && (self.registered.len() < limits.registered_cards
                         || self.registered.contains_key(card.agent_id()))
                 {
-                    self.registered.insert(card.agent_id().clone(), card);
+                    self.registered.insert(card.agent_id().clone(), Arc::new(card));
                 }
             }
             NodeRecord::Trust { event } => {
@@ -81,7 +89,12 @@ impl Peers {
                     self.trust.record(&event);
                 }
             }
-            NodeRecord::Ledger { .. } | NodeRecord::Dispute { .. } => {}
+            NodeRecord::Ledger { entry } => self.escrow.apply(entry),
+            NodeRecord::Dispute { record } => match DisputeRecord::parse(record) {
+                Some(DisputeRecord::Filed(dispute)) => drop(self.disputes.file(*dispute)),
+                Some(DisputeRecord::Resolved(resolution)) => drop(self.disputes.resolve(resolution)),
+                None => {}
+            },
         }
     }
 
@@ -100,17 +113,55 @@ impl Peers {
             None => {}
         }
         self.agents_by_token.insert(dpop::access_token(card.dpop_key()), card.agent_id().clone());
-        self.cards.insert(card.agent_id().clone(), card);
+        self.cards.insert(card.agent_id().clone(), Arc::new(card));
     }
 
     /// Returns the pinned card of an agent.
-    pub(crate) fn card(&self, agent: &AgentUri) -> Option<AgentCard> {
+    pub(crate) fn card(&self, agent: &AgentUri) -> Option<Arc<AgentCard>> {
         self.cards.get(agent).cloned()
     }
 
     /// Returns the pinned card whose key has this access token.
-    pub(crate) fn card_by_token(&self, token: &str) -> Option<AgentCard> {
+    pub(crate) fn card_by_token(&self, token: &str) -> Option<Arc<AgentCard>> {
         self.card(self.agents_by_token.get(token)?)
+    }
+
+    /// Checks whether a dispute can be filed.
+    pub(crate) fn check_dispute(&self, dispute: &Dispute) -> Result<(), RegisterError> {
+        self.disputes.clone().file(dispute.clone())
+    }
+
+    /// Checks whether a dispute can be resolved in this way.
+    pub(crate) fn check_resolution(&self, resolution: &Resolution) -> Result<(), RegisterError> {
+        self.disputes.clone().resolve(resolution.clone()).map(drop)
+    }
+
+    /// Returns a dispute that is not resolved.
+    pub(crate) fn open_dispute(&self, id: &DisputeId) -> Result<Dispute, RegisterError> {
+        match self.disputes.get(id) {
+            None => Err(RegisterError::Unknown),
+            Some((_, Some(_))) => Err(RegisterError::AlreadyResolved),
+            Some((dispute, None)) => Ok(dispute.clone()),
+        }
+    }
+
+    /// Returns a dispute and its resolution as JSON.
+    pub(crate) fn dispute_to_json(&self, id: &DisputeId) -> Option<String> {
+        self.disputes.get(id).map(|(dispute, resolution)| write_dispute(dispute, resolution))
+    }
+
+    /// Returns all disputes of a session as JSON.
+    pub(crate) fn disputes_to_json(&self, session: SessionId) -> String {
+        let mut disputes: Vec<_> =
+            self.disputes.iter().filter(|(dispute, _)| dispute.session_id == session).collect();
+        disputes.sort_unstable_by_key(|(dispute, _)| &dispute.dispute_id);
+        write_object(|writer| {
+            writer.key("disputes").array(|writer| {
+                for (dispute, resolution) in disputes {
+                    writer.raw(&write_dispute(dispute, resolution));
+                }
+            });
+        })
     }
 
     /// Returns whether the operator has revoked the cards of an agent.
@@ -134,8 +185,8 @@ impl Peers {
         capability: &str,
         min_trust: f64,
         now: UnixMillis,
-    ) -> Vec<(AgentCard, TrustScore)> {
-        let fits = |card: &&AgentCard| card.capabilities().any(|own| own == capability);
+    ) -> Vec<(Arc<AgentCard>, TrustScore)> {
+        let fits = |card: &&Arc<AgentCard>| card.capabilities().any(|own| own == capability);
         let mut found: Vec<_> = self
             .registered
             .values()
@@ -150,7 +201,7 @@ impl Peers {
     }
 
     /// Returns the registered card of an agent whose URI ends with this part.
-    pub(crate) fn registered_card(&self, name: &str) -> Option<AgentCard> {
+    pub(crate) fn registered_card(&self, name: &str) -> Option<Arc<AgentCard>> {
         self.registered.values().find(|card| crate::routes::last_path_part(card.agent_id()) == name).cloned()
     }
 
@@ -180,20 +231,6 @@ impl Peers {
         let score = self.trust.score(peer.agent_id(), now);
         let is_trusted = !self.is_revoked(peer.agent_id()) && score.get() >= policy.trust_threshold;
         ReceiverChecks { is_trusted, is_funded: false, is_card_pinned: true }
-    }
-
-    /// Returns whether the escrow of the pending commitment is covered, or there is none.
-    pub(crate) fn is_funded(&self, info: &SessionInfo, state: &SessionState, body: &Body) -> bool {
-        let _ = info;
-        if !matches!(body, Body::Accept(_)) {
-            return true;
-        }
-        let commitment = state.participant.session().and_then(asp::session::AspSession::commitment);
-        let Some(escrow) = commitment.and_then(|commitment| commitment.commit().escrow.as_ref()) else {
-            return true;
-        };
-        let _ = escrow;
-        true
     }
 
     /// Counts a message or an invitation of an agent against its limit.
@@ -237,17 +274,14 @@ impl Peers {
     }
 }
 
-impl Peers {
-    /// Returns the ledger entries for an escrow that is paid in or out.
-    pub(crate) fn ledger_records(
-        &self,
-        info: &SessionInfo,
-        effect: &Effect,
-        now: UnixMillis,
-    ) -> Vec<NodeRecord> {
-        let _ = (info, effect, now);
-        Vec::new()
-    }
+fn write_dispute(dispute: &Dispute, resolution: Option<&Resolution>) -> String {
+    write_object(|writer| {
+        writer.key("dispute").raw(&dispute.to_json());
+        writer.key("status").text(if resolution.is_some() { "resolved" } else { "awaiting_person" });
+        if let Some(resolution) = resolution {
+            writer.key("resolution").raw(&resolution.to_json());
+        }
+    })
 }
 
 /// Writes a trust report as JSON.

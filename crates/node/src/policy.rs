@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use asp::escrow::EscrowCeilings;
 use asp::trust::{CircuitBreakerParameters, PeerLimits, TrustParameters};
 use asp::{AgentUri, Amount, Currency};
 use seal::describe_io_error;
@@ -27,6 +28,8 @@ pub struct Policy {
     pub consent: ConsentPolicy,
     /// Agents whose cards are no longer accepted.
     pub revoked: HashSet<AgentUri>,
+    /// The highest escrow, by trust level.
+    pub escrow_ceilings: EscrowCeilings,
     /// The limits of the node.
     pub limits: NodeLimits,
     /// The money that agents have paid in with the operator of this node.
@@ -77,6 +80,7 @@ impl Policy {
             circuit_breaker: CircuitBreakerParameters::default(),
             consent,
             revoked: HashSet::new(),
+            escrow_ceilings: EscrowCeilings::default(),
             limits: NodeLimits::default(),
             deposits: Vec::new(),
         }
@@ -179,6 +183,16 @@ impl Policy {
                     self.revoked.insert(agent.ok_or("must be a list of agent URIs")?);
                 }
             }
+            ("escrow", "ceilings") => {
+                let amounts = items(value).and_then(|items| {
+                    items.map(|item| Amount::parse(item.as_str()?).ok()).collect::<Option<Vec<Amount>>>()
+                });
+                let amounts = amounts.and_then(|amounts| <[Amount; 5]>::try_from(amounts).ok());
+                let amounts =
+                    amounts.ok_or("must be a list of five amounts as texts, for the trust levels 0 to 4")?;
+                self.escrow_ceilings.any_currency =
+                    amounts.map(|amount| Some(amount).filter(|a| a.billionths() > 0));
+            }
             ("escrow", "deposits") => {
                 let expected = "must be a list of tables with agent, amount and currency";
                 for deposit in items(value).ok_or(expected)? {
@@ -267,7 +281,7 @@ mod tests {
         let policy = Policy::parse(text, ConsentPolicy::NEVER_ASK);
         let policy = policy.unwrap_or_else(|error| panic!("{error}"));
         assert!(policy.consent.commit && !policy.consent.accept);
-        assert_eq!(policy.consent.timeout, Duration::from_secs(60));
+        assert_eq!(policy.consent.timeout, Duration::from_mins(1));
         assert!((policy.trust_threshold - 40.0).abs() < f64::EPSILON);
         assert_eq!(policy.peer_limits.by_level[4].messages_per_minute, 5);
         assert_eq!((policy.circuit_breaker.failure_threshold, policy.circuit_breaker.max_open_ms), (3, 20));

@@ -32,7 +32,7 @@ impl Node {
     /// Handles a message of a peer whose card is `peer`. `session` is the session in the address; an invitation has none.
     pub(crate) async fn receive(
         self: &Arc<Self>,
-        peer: AgentCard,
+        peer: Arc<AgentCard>,
         session: Option<SessionId>,
         text: &str,
     ) -> Result<ReceiveReply, NodeError> {
@@ -55,7 +55,7 @@ impl Node {
         }
         // A session continues with the keys with which it began.
         let card = known.as_ref().map_or(&peer, |handle| &handle.info.peer).clone();
-        let cards = PinnedCards::new([card.clone(), self.config.identity.card.clone()]);
+        let cards = PinnedCards::new([(*card).clone(), (*self.card).clone()]);
         let authenticated = Authenticator::default().authenticate(text, &cards, &self.config.limits.session);
         let node = self.clone();
         crash_point::pass("receive.before");
@@ -83,7 +83,7 @@ impl Node {
     /// Opens a session for an invitation, unless it is refused.
     async fn receive_invitation(
         self: &Arc<Self>,
-        peer: AgentCard,
+        peer: Arc<AgentCard>,
         message: &AuthenticatedMessage,
     ) -> Result<ReceiveReply, NodeError> {
         let _creation = self.creation.lock().await;
@@ -106,16 +106,16 @@ impl Node {
         let (now, checks) = (unix_now(), self.checks_of_peer(&info.peer, None));
         let outcome =
             state.participant.handle(message, checks, now, &mut SystemRandom).map_err(NodeError::Local)?;
-        let ReceiveOutcome::Accepted { transitions, .. } = &outcome else {
+        if !matches!(outcome, ReceiveOutcome::Accepted { .. }) {
             return Ok(refused_reply(outcome));
-        };
+        }
         let handle = SessionHandle::new(info.clone(), state, now);
         let mut state = handle.state.lock().await;
         let step = StoredStep::Received { text: message.text.clone() };
         let batch = Batch { opened: Some(info), ..Batch::of_session(id, vec![SessionRecord::Step(step)]) };
         self.commit(&mut state, batch).await?;
         self.insert(&handle);
-        self.narrate(&handle, &state, transitions);
+        self.narrate_message(&handle, &state, message, &outcome);
         self.finish_change(&handle, &mut state).await?;
         Ok(stored_reply(message, &state))
     }
@@ -126,6 +126,10 @@ impl Node {
         handle: &Arc<SessionHandle>,
         message: &AuthenticatedMessage,
     ) -> Result<ReceiveReply, NodeError> {
+        if self.misses_messages(handle, message).await? {
+            // This node has lost what it had acknowledged, for example because an old backup was restored.
+            self.catch_up(handle).await?;
+        }
         let mut state = self.lock(handle).await?;
         if is_stored(&state, message) {
             // The peer did not get our answer to its first attempt.
@@ -139,6 +143,9 @@ impl Node {
         match outcome {
             ReceiveOutcome::Accepted { superseded, .. } => {
                 let code = RejectCode::StaleHead.as_str();
+                if !superseded.is_empty() {
+                    self.peers().escrow.forget_promise(handle.info.id);
+                }
                 for body in superseded {
                     state.note_refusal(RefusalNotice {
                         performative: body.performative().as_str().to_owned(),
@@ -149,7 +156,6 @@ impl Node {
                 }
                 self.advance(handle, &mut state).await?;
                 self.finish_change(handle, &mut state).await?;
-                self.after_received(handle, &mut state, message).await?;
                 Ok(stored_reply(message, &state))
             }
             other => {
@@ -169,14 +175,13 @@ impl Node {
     ) -> Result<(), NodeError> {
         let now = unix_now();
         let Some(step) = StoredStep::from_outcome(message, outcome, now) else { return Ok(()) };
-        let settled = state.participant.take_settled();
-        let mut node_records = self.effects_of(&handle.info, state, &settled, now);
-        let own: &[_] = match outcome {
-            ReceiveOutcome::Accepted { transitions, .. } => transitions,
-            ReceiveOutcome::Failed(transition) => std::slice::from_ref(transition),
-            _ => &[],
-        };
-        node_records.extend(self.effects_of(&handle.info, state, own, now));
+        let mut transitions = state.participant.take_settled();
+        match outcome {
+            ReceiveOutcome::Accepted { transitions: own, .. } => transitions.extend(own.iter().cloned()),
+            ReceiveOutcome::Failed(transition) => transitions.push(transition.clone()),
+            _ => {}
+        }
+        let node_records = self.effects_of(&handle.info, &transitions, now);
         let mut batch = Batch::of_session(handle.info.id, vec![SessionRecord::Step(step)]);
         batch.node_records = node_records;
         self.commit(state, batch).await?;
@@ -196,6 +201,58 @@ impl Node {
             .handle_authentication_error(AspError::Refused(refusal), unix_now(), &mut SystemRandom)
             .map_err(NodeError::Local)?;
         Ok(refused_reply(outcome))
+    }
+
+    /// Returns whether a message links to a hash that our chain does not have, while the session is open.
+    async fn misses_messages(
+        &self,
+        handle: &SessionHandle,
+        message: &AuthenticatedMessage,
+    ) -> Result<bool, NodeError> {
+        let state = self.lock(handle).await?;
+        let record = state.participant.record();
+        Ok(!state.state().is_terminal()
+            && !is_stored(&state, message)
+            && record.is_some_and(|record| {
+                !record.transcript().has_hash(&message.envelope.integrity.previous_hash)
+            }))
+    }
+
+    /// Fetches the messages that the peer has and we have lost, ours included, and continues from there. Every message is
+    /// verified as after a restart. If the peer's messages do not continue our chain, nothing changes.
+    pub(crate) async fn catch_up(self: &Arc<Self>, handle: &Arc<SessionHandle>) -> Result<(), NodeError> {
+        let position = self.lock(handle).await?.settled_count();
+        let Ok(messages) = self.client.messages(&handle.info.peer, handle.info.id, position).await else {
+            return Ok(());
+        };
+        let mut state = self.lock(handle).await?;
+        if state.settled_count() != position || messages.is_empty() {
+            return Ok(());
+        }
+        let cards = PinnedCards::new([(*handle.info.peer).clone(), (*handle.info.own).clone()]);
+        let mut steps = Vec::new();
+        for text in &messages {
+            let Ok(message) =
+                Authenticator::default().authenticate(text, &cards, &self.config.limits.session)
+            else {
+                return Ok(());
+            };
+            let (id, text) = (message.envelope.message_id, message.text.clone());
+            if message.envelope.sender.agent_id == *handle.info.own.agent_id() {
+                steps.extend([StoredStep::Sent { text }, StoredStep::Settled { message_id: id }]);
+            } else {
+                steps.push(StoredStep::Received { text });
+            }
+        }
+        let Some(mut stored) = self.journal.read(handle.info.id).await? else { return Ok(()) };
+        stored.records.extend(steps.iter().cloned().map(SessionRecord::Step));
+        let Ok(restored) = SessionState::restore(&self.config, &stored) else { return Ok(()) };
+        let records = steps.into_iter().map(SessionRecord::Step).collect();
+        self.commit(&mut state, Batch::of_session(handle.info.id, records)).await?;
+        let is_delivering = state.is_delivering;
+        *state = SessionState { is_delivering, ..restored };
+        tracing::warn!(target: "sayso::log", kind = "asp.caught_up", session = %handle.info.id, messages = messages.len());
+        Ok(())
     }
 
     /// Returns the messages of a session from this position in the chain on, at most `limit`, with the number of all.

@@ -3,6 +3,8 @@
 //! Each ASP session is a session of the journal. Its facts are the journal's events, in order. Facts about peers are events
 //! of one more journal session, [`NODE_SESSION`], which never ends.
 
+use std::sync::Arc;
+
 use asp::state_machine::Role;
 use asp::{AgentCard, MessageId, SessionId, StoredStep};
 use seal::json::{JsonValue, JsonWriter, Tape, write_object};
@@ -17,9 +19,9 @@ pub(crate) const NODE_SESSION: &str = "asp-node";
 pub(crate) struct SessionInfo {
     pub(crate) id: SessionId,
     /// Our card when the session began.
-    pub(crate) own: AgentCard,
+    pub(crate) own: Arc<AgentCard>,
     /// The peer's card when the session began. Its keys verify the peer's messages of this session.
-    pub(crate) peer: AgentCard,
+    pub(crate) peer: Arc<AgentCard>,
     /// The role of this node's agent.
     pub(crate) role: Role,
     /// What the session is about, from the invitation.
@@ -37,6 +39,8 @@ pub(crate) enum SessionRecord {
     ConsentResolved { request: String, outcome: ConsentOutcome },
     /// Our message cannot be delivered, and the node has stopped trying.
     DeliveryAbandoned { message: MessageId },
+    /// A session of the hub tells a person about this one. A later one replaces it.
+    NarrationStarted { hub_session: String },
 }
 
 /// A message that waits for a person's answer.
@@ -51,6 +55,8 @@ pub(crate) struct ConsentRequest {
     /// The session of the hub that asks, and its reply token.
     pub(crate) hub_session: String,
     pub(crate) reply_token: String,
+    /// When the question expires, by the hub's clock. Old records have none.
+    pub(crate) deadline: Option<UnixMillis>,
 }
 
 /// The result of asking a person.
@@ -101,7 +107,7 @@ impl SessionInfo {
         let root = doc.root();
         let card = |name| {
             let card = root.member(name).and_then(|card| AgentCard::parse(card.source()).ok());
-            card.ok_or_else(malformed)
+            card.map(Arc::new).ok_or_else(malformed)
         };
         let role = match text(&root, "role").as_deref() {
             Some("inviter") => Role::Inviter,
@@ -132,6 +138,9 @@ impl SessionRecord {
                     ("hub_session", &request.hub_session),
                     ("reply_token", &request.reply_token),
                 ]);
+                if let Some(deadline) = request.deadline {
+                    writer.key("deadline").integer(deadline.get());
+                }
                 writer.key("body").raw(&request.body);
             }),
             Self::ConsentResolved { request, outcome } => {
@@ -143,6 +152,7 @@ impl SessionRecord {
             Self::DeliveryAbandoned { message } => {
                 member(writer, "delivery_abandoned").text(&message.to_string());
             }
+            Self::NarrationStarted { hub_session } => member(writer, "narration_started").text(hub_session),
         })
     }
 
@@ -164,6 +174,10 @@ impl SessionRecord {
                 Ok(Self::ConsentResolved { request, outcome: ConsentOutcome::read(&value) })
             }
             Some("delivery_abandoned") => Ok(Self::DeliveryAbandoned { message: message()? }),
+            Some("narration_started") => {
+                let hub_session = value.text().ok_or_else(malformed)?.into_owned();
+                Ok(Self::NarrationStarted { hub_session })
+            }
             Some(kind) => read_step(kind, &value).map(Self::Step).ok_or_else(malformed),
             None => Err(malformed()),
         }
@@ -219,6 +233,9 @@ impl ConsentRequest {
             body: value.member("body")?.source().to_owned(),
             hub_session: text(value, "hub_session")?,
             reply_token: text(value, "reply_token")?,
+            deadline: value
+                .member("deadline")
+                .and_then(|deadline| Some(UnixMillis::new(deadline.as_number()?.as_i64()?))),
         })
     }
 }

@@ -4,14 +4,16 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use asp::dispute::{DisputeReason, Severity, Verdict};
 use asp::message::Constraints;
-use asp::{AgentCard, AgentUri, MessageId, Performative, SessionId};
+use asp::{AgentCard, AgentUri, DisputeId, MessageId, Performative, SessionId};
 use hub::Role;
-use seal::json::{JsonKind, RawJson, Tape, write_object};
+use seal::json::{JsonKind, JsonValue, RawJson, Tape, write_object};
 use wire::http::{HttpResponse, Method, RequestHead, StatusCode};
 use wire::{Access, HttpService, ServiceOutcome, ServiceRequest, unix_now};
 
 use crate::NodeError;
+use crate::disputes::DisputeRequest;
 use crate::dpop::ProofError;
 use crate::node::Node;
 use crate::outbox::performative_of;
@@ -26,7 +28,7 @@ pub struct NodeService(pub Arc<Node>);
 
 /// A peer that has proven who it is.
 #[derive(Clone, Debug)]
-pub struct AuthenticatedPeer(AgentCard);
+pub struct AuthenticatedPeer(Arc<AgentCard>);
 
 /// The route of a request.
 enum Route<'r> {
@@ -44,6 +46,8 @@ enum Route<'r> {
     OwnMessages(&'r str),
     OwnTranscript(&'r str),
     OwnCards(&'r str),
+    OwnDisputes(&'r str),
+    OwnDispute(&'r str),
     Trust,
 }
 
@@ -65,6 +69,8 @@ impl<'r> Route<'r> {
             ["agent", "v1", "asp", "sessions", id, "messages"] => Self::OwnMessages(id),
             ["agent", "v1", "asp", "sessions", id, "transcript"] => Self::OwnTranscript(id),
             ["agent", "v1", "asp", "sessions", id, "cards"] => Self::OwnCards(id),
+            ["agent", "v1", "asp", "sessions", id, "disputes"] => Self::OwnDisputes(id),
+            ["agent", "v1", "asp", "disputes", id] => Self::OwnDispute(id),
             ["agent", "v1", "asp", "trust"] => Self::Trust,
             _ => return None,
         })
@@ -86,6 +92,8 @@ impl<'r> Route<'r> {
             Self::OwnMessages(_) => "/agent/v1/asp/sessions/{id}/messages",
             Self::OwnTranscript(_) => "/agent/v1/asp/sessions/{id}/transcript",
             Self::OwnCards(_) => "/agent/v1/asp/sessions/{id}/cards",
+            Self::OwnDisputes(_) => "/agent/v1/asp/sessions/{id}/disputes",
+            Self::OwnDispute(_) => "/agent/v1/asp/disputes/{id}",
             Self::Trust => "/agent/v1/asp/trust",
         }
     }
@@ -95,7 +103,9 @@ impl<'r> Route<'r> {
             Self::Card(_) => "GET, PUT",
             Self::PeerSessions | Self::OwnMessages(_) => "POST",
             Self::PeerSession(_) => "GET, DELETE",
-            Self::PeerMessages(_) | Self::OwnSessions => "GET, POST",
+            Self::PeerMessages(_) | Self::OwnSessions | Self::OwnDisputes(_) | Self::OwnDispute(_) => {
+                "GET, POST"
+            }
             _ => "GET",
         }
     }
@@ -188,7 +198,7 @@ impl NodeService {
         match (head.method, &route) {
             (Method::Get, Route::WellKnownCard) => respond(card_response(node.card())),
             (Method::Get, Route::Card(name)) => {
-                let own = Some(node.card()).filter(|card| last_path_part(card.agent_id()) == *name).cloned();
+                let own = Some(&node.card).filter(|card| last_path_part(card.agent_id()) == *name).cloned();
                 let card = own.or_else(|| node.peers().registered_card(name)).ok_or_else(not_found)?;
                 respond(card_response(&card))
             }
@@ -271,13 +281,36 @@ impl NodeService {
                     node.session_cards(session_id(id)?).await.map_err(|error| error_response(&error))?;
                 respond(HttpResponse::new(StatusCode::Ok).body("application/x-ndjson", text))
             }
+            (Method::Get, Route::OwnDisputes(id)) => {
+                let id = session_id(id)?;
+                respond(HttpResponse::new(StatusCode::Ok).json(node.peers().disputes_to_json(id)))
+            }
+            (Method::Post, Route::OwnDisputes(id)) => {
+                let request = read_dispute(&body)?;
+                let dispute = node.file_dispute(session_id(id)?, request).await;
+                let dispute = dispute.map_err(|error| error_response(&error))?;
+                respond(HttpResponse::new(StatusCode::Created).json(dispute))
+            }
+            (Method::Get, Route::OwnDispute(id)) => {
+                let id = DisputeId::parse(id).map_err(|_| not_found())?;
+                let dispute = node.peers().dispute_to_json(&id).ok_or_else(not_found)?;
+                respond(HttpResponse::new(StatusCode::Ok).json(dispute))
+            }
+            (Method::Post, Route::OwnDispute(id)) => {
+                let id = DisputeId::parse(id).map_err(|_| not_found())?;
+                let (verdict, explanation) = read_verdict(&body)?;
+                let dispute = node.resolve_dispute(&id, verdict, explanation).await;
+                respond(
+                    HttpResponse::new(StatusCode::Ok).json(dispute.map_err(|error| error_response(&error))?),
+                )
+            }
             (Method::Get, Route::Trust) => self.trust(head).map(ServiceOutcome::Response),
             _ => Err(HttpResponse::method_not_allowed(route.allowed_methods())),
         }
     }
 
     /// Authenticates a peer by its proof. Returns `None` if its card must be fetched first.
-    fn authenticate_peer(&self, head: &RequestHead) -> Result<Option<AgentCard>, HttpResponse> {
+    fn authenticate_peer(&self, head: &RequestHead) -> Result<Option<Arc<AgentCard>>, HttpResponse> {
         let node = &self.0;
         let token = head.header("authorization").and_then(|value| {
             let (scheme, token) = value.split_once(' ')?;
@@ -330,7 +363,7 @@ impl NodeService {
     }
 
     /// Fetches the card of a peer that is new or has rotated its keys, checks its proof, and pins the card.
-    async fn meet_peer(&self, head: &RequestHead) -> Result<AgentCard, HttpResponse> {
+    async fn meet_peer(&self, head: &RequestHead) -> Result<Arc<AgentCard>, HttpResponse> {
         let unknown =
             || problem(StatusCode::Forbidden, "unauthorized", "the card of this agent is not pinned");
         let agent =
@@ -345,7 +378,7 @@ impl NodeService {
     async fn receive(
         &self,
         head: &RequestHead,
-        card: AgentCard,
+        card: Arc<AgentCard>,
         session: Option<SessionId>,
         body: &str,
     ) -> Result<HttpResponse, HttpResponse> {
@@ -382,7 +415,11 @@ impl NodeService {
     }
 
     /// Returns the id of a session that this peer takes part in.
-    async fn shared_session(&self, peer: Option<&AgentCard>, id: &str) -> Result<SessionId, HttpResponse> {
+    async fn shared_session(
+        &self,
+        peer: Option<&Arc<AgentCard>>,
+        id: &str,
+    ) -> Result<SessionId, HttpResponse> {
         let id = session_id(id)?;
         let handle = self.0.session(id).await.map_err(|error| error_response(&error))?;
         let is_shared = peer.is_some_and(|peer| peer.agent_id() == handle.info.peer.agent_id());
@@ -541,17 +578,22 @@ impl NodeService {
     }
 
     async fn show(&self, head: &RequestHead, id: &str) -> Result<HttpResponse, HttpResponse> {
-        let query = head.parse_query(&["after", "wait"])?;
+        let query = head.parse_query(&["after", "revision", "wait"])?;
         let after = query
             .get("after")
             .map(str::parse)
             .transpose()
             .map_err(|_| malformed("after must be a number of at least 0."))?;
+        let revision = query
+            .get("revision")
+            .map(str::parse)
+            .transpose()
+            .map_err(|_| malformed("revision must be a number of at least 0."))?;
         let wait: u64 = query
             .get("wait")
             .map_or(Ok(0), str::parse)
             .map_err(|_| malformed("wait must be a whole number of seconds."))?;
-        let view = self.0.show(session_id(id)?, after, Duration::from_secs(wait)).await;
+        let view = self.0.show(session_id(id)?, after, revision, Duration::from_secs(wait)).await;
         Ok(HttpResponse::new(StatusCode::Ok).json(view.map_err(|error| error_response(&error))?))
     }
 
@@ -562,6 +604,48 @@ impl NodeService {
         let report = self.0.peers().trust_report(&agent, unix_now());
         Ok(HttpResponse::new(StatusCode::Ok).json(crate::peers::report_to_json(&report)))
     }
+}
+
+/// Reads a complaint.
+fn read_dispute(body: &str) -> Result<DisputeRequest, HttpResponse> {
+    let mut tape = Tape::default();
+    let doc = tape.read(body).map_err(|error| malformed(&format!("The body is not JSON: {error}.")))?;
+    let root = doc.root();
+    let reason = root.member("reason").and_then(|value| DisputeReason::parse(&value.text()?));
+    let names = DisputeReason::ALL.map(DisputeReason::as_str).join(", ");
+    let reason = reason.ok_or_else(|| malformed(&format!("reason must be one of {names}.")))?;
+    let messages = root.member("messages").map(|list| {
+        list.items().map(|id| MessageId::parse(&id.text()?).ok()).collect::<Option<Vec<MessageId>>>()
+    });
+    Ok(DisputeRequest {
+        reason,
+        severity: read_severity(&root).unwrap_or(Severity::MODERATE),
+        statement: root.member("statement").and_then(|value| Some(value.text()?.into_owned())),
+        messages: messages
+            .unwrap_or(Some(Vec::new()))
+            .ok_or_else(|| malformed("messages must be a list of ids."))?,
+    })
+}
+
+/// Reads how a dispute ends.
+fn read_verdict(body: &str) -> Result<(Verdict, String), HttpResponse> {
+    let mut tape = Tape::default();
+    let doc = tape.read(body).map_err(|error| malformed(&format!("The body is not JSON: {error}.")))?;
+    let root = doc.root();
+    let verdict = match root.member("verdict").and_then(|value| value.text()).as_deref() {
+        Some("upheld") => Verdict::Upheld(read_severity(&root).unwrap_or(Severity::MODERATE)),
+        Some("dismissed") => Verdict::Dismissed,
+        Some("settled") => Verdict::Settled,
+        Some("withdrawn") => Verdict::Withdrawn,
+        _ => return Err(malformed("verdict must be upheld, dismissed, settled or withdrawn.")),
+    };
+    let explanation = root.member("explanation").and_then(|value| Some(value.text()?.into_owned()));
+    Ok((verdict, explanation.unwrap_or_default()))
+}
+
+fn read_severity(root: &JsonValue<'_>) -> Option<Severity> {
+    let number = root.member("severity")?.as_number()?.as_i64()?;
+    Severity::new(u8::try_from(number).ok()?)
 }
 
 fn card_response(card: &AgentCard) -> HttpResponse {
@@ -597,8 +681,9 @@ fn error_response(error: &NodeError) -> HttpResponse {
     let reason = error.to_string();
     match error {
         NodeError::UnknownSession => not_found(),
-        NodeError::UnknownPeer(_) => problem(StatusCode::UnprocessableContent, "unauthorized", &reason),
-        NodeError::UnusableCard(..) => problem(StatusCode::UnprocessableContent, "unauthorized", &reason),
+        NodeError::UnknownPeer(_) | NodeError::UnusableCard(..) => {
+            problem(StatusCode::UnprocessableContent, "unauthorized", &reason)
+        }
         NodeError::Malformed(_) => malformed(&reason),
         NodeError::Refused(refusal) => {
             problem(StatusCode::UnprocessableContent, refusal.code.as_str(), &refusal.reason)

@@ -65,7 +65,7 @@ impl Node {
 
     async fn invite_peer(
         self: &Arc<Self>,
-        peer: AgentCard,
+        peer: Arc<AgentCard>,
         request: InvitationRequest,
     ) -> Result<asp::SessionId, NodeError> {
         let _creation = self.creation.lock().await;
@@ -90,7 +90,7 @@ impl Node {
         };
         self.commit(&mut state, batch).await?;
         self.insert(&handle);
-        self.narrate(&handle, &state, &sent.transitions);
+        self.narrate_sent(&handle, &state, &sent);
         self.finish_change(&handle, &mut state).await?;
         Ok(id)
     }
@@ -118,7 +118,12 @@ impl Node {
                 }
                 return node.ask_for_consent(&handle, &mut state, body, constraints).await;
             }
-            node.send_message(&handle, &mut state, body, constraints).await
+            let is_escalation = matches!(body, Body::Escalate(_));
+            let outcome = node.send_message(&handle, &mut state, body, constraints).await?;
+            if is_escalation {
+                node.ask_about_escalation(&handle, &mut state).await;
+            }
+            Ok(outcome)
         })
         .await;
         crash_point::pass("request.after");
@@ -141,7 +146,10 @@ impl Node {
             .map_or(0, |record| record.transcript().next_sequence_number(handle.info.role).saturating_sub(1));
         let batch = Batch::of_session(handle.info.id, vec![SessionRecord::Step(StoredStep::from(&sent))]);
         self.commit(state, batch).await?;
-        self.narrate(handle, state, &sent.transitions);
+        if state.state() == State::Executing {
+            self.peers().escrow.promise(&handle.info, state.participant.session());
+        }
+        self.narrate_sent(handle, state, &sent);
         self.finish_change(handle, state).await?;
         Ok(SendOutcome::Sent { message_id: sent.message_id, sequence_number, state: state.state() })
     }
@@ -166,7 +174,7 @@ impl Node {
     }
 
     /// Finds the card of a peer: pinned, or, if the policy permits it, fetched and pinned.
-    async fn resolve_peer(self: &Arc<Self>, peer: &str) -> Result<AgentCard, NodeError> {
+    async fn resolve_peer(self: &Arc<Self>, peer: &str) -> Result<Arc<AgentCard>, NodeError> {
         if let Ok(agent) = AgentUri::parse(peer) {
             if let Some(card) = self.peers().card(&agent) {
                 return Ok(card);

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use crate::NodeError;
 use crate::journal_writer::StoredSession;
 use crate::node::NodeConfig;
+use crate::person::{HubSession, HubSessionState};
 use crate::records::{ConsentOutcome, ConsentRequest, SessionInfo, SessionRecord};
 
 /// Maximum number of refusals that a session remembers for the agent's program.
@@ -26,6 +27,8 @@ pub(crate) struct SessionHandle {
     /// Counts the changes, for those who wait for one.
     changes: watch::Sender<u64>,
     summary: Mutex<SessionSummary>,
+    /// What a person hears about the session.
+    pub(crate) hub_session: HubSession,
 }
 
 /// What a list of sessions shows.
@@ -46,6 +49,8 @@ pub(crate) struct SessionState {
     pub(crate) last_consent: Option<(ConsentRequest, ConsentOutcome)>,
     /// Messages of ours that the peer or a person refused, the latest last.
     pub(crate) refusals: VecDeque<RefusalNotice>,
+    /// The hub's session as it was when this session was restored. [`SessionHandle::hub_session`] has the current one.
+    pub(crate) hub_session: HubSessionState,
     /// Whether a task delivers our messages.
     pub(crate) is_delivering: bool,
     /// The message that the node has stopped delivering.
@@ -68,8 +73,10 @@ impl SessionHandle {
     pub(crate) fn new(info: SessionInfo, state: SessionState, now: UnixMillis) -> Arc<Self> {
         let summary =
             SessionSummary { state: state.state(), message_count: state.message_count(), updated_at: now };
+        let hub_session = HubSession::new(state.hub_session.clone());
         Arc::new(Self {
             info,
+            hub_session,
             state: tokio::sync::Mutex::new(state),
             changes: watch::Sender::new(0),
             summary: Mutex::new(summary),
@@ -86,6 +93,11 @@ impl SessionHandle {
     /// Returns a receiver that sees changes from now on.
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
+    }
+
+    /// Returns the number of changes since the node started.
+    pub(crate) fn revision(&self) -> u64 {
+        *self.changes.borrow()
     }
 
     pub(crate) fn summary(&self) -> SessionSummary {
@@ -106,6 +118,7 @@ impl SessionState {
             consent: None,
             last_consent: None,
             refusals: VecDeque::new(),
+            hub_session: HubSessionState::default(),
             is_delivering: false,
             abandoned: None,
             is_ended: false,
@@ -138,7 +151,11 @@ impl SessionState {
                     }
                 }
                 SessionRecord::DeliveryAbandoned { message } => state.abandoned = Some(*message),
-                _ => {}
+                SessionRecord::NarrationStarted { hub_session } => {
+                    state.hub_session.id = Some(hub_session.clone());
+                    state.hub_session.started_count += 1;
+                }
+                SessionRecord::Step(_) => {}
             }
         }
         Ok(state)
@@ -207,12 +224,12 @@ fn participant_config(config: &NodeConfig, info: &SessionInfo) -> Result<Partici
         )
     })?;
     Ok(ParticipantConfig {
-        card: info.own.clone(),
+        card: (*info.own).clone(),
         keys: identity.clone(),
         org_id: organization_of(&info.own),
         // What an agent says about its own trust has no effect (D20).
         trust_score: TrustScore::new(0.0).ok_or(NodeError::Local(asp::LocalError::NoPeer))?,
-        pinned_cards: PinnedCards::new([info.peer.clone()]),
+        pinned_cards: PinnedCards::new([(*info.peer).clone()]),
         rules: SessionRules::default(),
         limits: config.limits.session.clone(),
     })

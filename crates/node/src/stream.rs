@@ -143,7 +143,7 @@ impl Node {
         session: SessionId,
         url: &str,
         socket: &mut ServiceWebSocket,
-    ) -> Result<(AgentCard, usize), String> {
+    ) -> Result<(Arc<AgentCard>, usize), String> {
         let refuse = |code: &str, message: &str| self.auth_error(code, message);
         let Some(text) = read(socket).await else { return Err(refuse("unauthorized", "no auth frame")) };
         let mut tape = Tape::default();
@@ -195,7 +195,7 @@ impl Node {
     async fn serve_socket(
         self: &Arc<Self>,
         session: SessionId,
-        peer: &AgentCard,
+        peer: &Arc<AgentCard>,
         mut position: usize,
         socket: &mut ServiceWebSocket,
     ) -> (u16, &'static str) {
@@ -260,7 +260,7 @@ impl Node {
     async fn handle_frame(
         self: &Arc<Self>,
         session: SessionId,
-        peer: &AgentCard,
+        peer: &Arc<AgentCard>,
         text: &str,
     ) -> Option<String> {
         let error = |code: &str, message: &str, add: &dyn Fn(&mut JsonWriter)| {
@@ -304,7 +304,7 @@ impl Node {
             Ok(ReceiveReply::Dropped(reason)) => error("unauthorized", &reason, &|_| {}),
             Err(failure @ (NodeError::Storage(_) | NodeError::Stopping | NodeError::LimitReached(_))) => {
                 error("capacity_unavailable", &failure.to_string(), &|writer| {
-                    writer.key("retryAfterMs").integer(1000)
+                    writer.key("retryAfterMs").integer(1000);
                 })
             }
             Err(failure) => error("unspecified", &failure.to_string(), &|_| {}),

@@ -16,11 +16,13 @@ use crate::records::{ConsentOutcome, role_name};
 use crate::session::{SessionHandle, SessionState};
 
 impl Node {
-    /// Returns the state of a session and its messages after position `after`. If there is nothing new, waits for a change.
+    /// Returns the state of a session and its messages after position `after`. If there is nothing new, waits for a change. With
+    /// the `revision` of an earlier view, every change since then is new; without it, only a message after that position.
     pub(crate) async fn show(
         self: &Arc<Self>,
         session: SessionId,
         after: Option<usize>,
+        revision: Option<u64>,
         wait: Duration,
     ) -> Result<String, NodeError> {
         let handle = self.session(session).await?;
@@ -28,9 +30,15 @@ impl Node {
         {
             let mut state = self.lock(&handle).await?;
             self.expire(&handle, &mut state).await?;
-            let has_news =
-                after.is_none_or(|after| state.message_count() > after) || state.state().is_terminal();
-            if has_news || wait.is_zero() {
+            let has_news = match revision {
+                Some(revision) => revision != handle.revision(),
+                None => after.is_none_or(|after| state.message_count() > after),
+            };
+            // The view below contains every change up to now.
+            changes.mark_unchanged();
+            // Our last message may still have to be delivered after the state became terminal.
+            let is_over = state.is_ended || (revision.is_none() && state.state().is_terminal());
+            if has_news || is_over || wait.is_zero() {
                 return Ok(self.view(&handle, &state, after.unwrap_or(0)));
             }
         }
@@ -44,7 +52,12 @@ impl Node {
         let handle = self.session(session).await?;
         let state = self.lock(&handle).await?;
         let Some(record) = state.participant.record() else { return Ok(String::new()) };
-        Ok(record.transcript().messages().map(|message| format!("{message}\n")).collect())
+        let mut text = String::new();
+        for message in record.transcript().messages() {
+            text.push_str(message);
+            text.push('\n');
+        }
+        Ok(text)
     }
 
     /// Returns the cards of both sides of a session, as `sayso asp verify --cards` reads them.
@@ -76,6 +89,7 @@ impl Node {
         write_object(|writer| {
             write_info(writer, handle);
             writer.key("state").text(state.state().as_str());
+            writer.key("revision").integer(i64::try_from(handle.revision()).unwrap_or(i64::MAX));
             writer.key("waitingFor").text(waiting_for(handle, state));
             let (score, level) = self.peers().trust_of(handle.info.peer.agent_id(), unix_now());
             writer.key("peerTrust").object(|writer| {

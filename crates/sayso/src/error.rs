@@ -91,6 +91,9 @@ pub enum MalformedInput {
     /// The text is not an [`Invitation`](crate::Invitation).
     #[error("the text is not an invitation to a session")]
     Invitation,
+    /// The text is not the id of an output.
+    #[error("the id of an output must be out_ followed by 1 to 64 ASCII letters or digits")]
+    OutputId,
     /// A file cannot be used.
     #[error("cannot use {}: {source}", path.display())]
     File {

@@ -8,6 +8,7 @@ mod remote;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use seal::json::TapeWriter;
 use tokio::sync::{mpsc, oneshot};
 
 #[cfg(feature = "embedded")]
@@ -18,6 +19,7 @@ pub use remote::RemoteHubBuilder;
 use crate::dispatcher::{self, CommandQueue, Dispatcher, SessionCommand};
 use crate::error::{Error, SharedError, UnreachableReason};
 use crate::localized_text::LocalizedText;
+use crate::member;
 use crate::redact::{CountingRedactor, Redact, SecretRedactor};
 use crate::session::SessionBuilder;
 use crate::transport::Transport;
@@ -49,6 +51,39 @@ pub(crate) struct HubSettings {
     producer: ProducerInfo,
     /// The author's own states and their words.
     states: Vec<(String, LocalizedText)>,
+}
+
+#[cfg(feature = "embedded")]
+impl HubSettings {
+    /// Writes the author's own states and their words, if there are any.
+    pub(crate) fn write_states(&self, out: &mut TapeWriter) {
+        write_states(out, &self.states, &self.language, member::text);
+    }
+}
+
+/// Writes states of the author's own with their words. `write_words` writes the words in one language.
+pub(crate) fn write_states(
+    out: &mut TapeWriter,
+    states: &[(String, LocalizedText)],
+    primary_language: &str,
+    write_words: impl Fn(&mut TapeWriter, &str, &str),
+) {
+    if states.is_empty() {
+        return;
+    }
+    out.key("states").array(|out| {
+        for (name, words) in states {
+            out.object(|out| {
+                member::text(out, "state", name);
+                out.key("words").object(|out| {
+                    write_words(out, primary_language, words.normal());
+                    for tag in words.languages() {
+                        write_words(out, tag, words.text_for_language(tag).unwrap_or_default());
+                    }
+                });
+            });
+        }
+    });
 }
 
 /// Information about the agent besides its id (§3.2.6).

@@ -13,6 +13,7 @@
 //! - [`callbacks`], [`bridge`]: adapters for frameworks that call back, and for frameworks that publish their events.
 //! - [`Redact`]: removes secrets from everything that people hear.
 //! - [`Error`]: what went wrong, and which protocol rules were violated.
+//! - `asp` (feature `asp`): a client for the agent's own ASP node, for agents that negotiate with other agents.
 //! - `openai` (feature `openai`): an agent loop for endpoints with the chat completions API.
 //! - `rig` (feature `rig`): an adapter for rig agents.
 //!
@@ -55,6 +56,8 @@ mod setters;
 
 mod abandon;
 mod argument;
+#[cfg(feature = "asp")]
+pub mod asp;
 pub mod bridge;
 #[cfg(any(feature = "openai", feature = "rig"))]
 mod call_policy;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aaep::event::AgentState;
-use aaep::{ReplyToken, ToolCallId};
+use aaep::{OutputId, ReplyToken, ToolCallId};
 use seal::Digest;
 use seal::json::TapeWriter;
 
@@ -28,8 +28,14 @@ pub(crate) enum Intent {
     Invoke { call: ToolCallId, tool: String, event: Document, spends_consent: bool },
     /// A tool call ends.
     Complete { call: ToolCallId, event: Document },
-    /// Text from the model, its format if that is not the default, and whether it is the last piece.
-    Output { text: OutputPiece, format: Option<Arc<OutputFormat>>, is_complete: bool },
+    /// Text from the model, the id of its output if the agent names it, its format if that is not the default, and whether it is the
+    /// last piece.
+    Output {
+        text: OutputPiece,
+        output_id: Option<OutputId>,
+        format: Option<Arc<OutputFormat>>,
+        is_complete: bool,
+    },
     /// A question.
     Ask { body: Document, is_clarification: bool },
     /// A question is withdrawn because nobody waits for its answer.
@@ -56,7 +62,7 @@ pub(crate) enum FinalEvent {
 impl Intent {
     /// Marks the output as complete.
     pub(crate) const FINISH_OUTPUT: Self =
-        Self::Output { text: OutputPiece::EMPTY, format: None, is_complete: true };
+        Self::Output { text: OutputPiece::EMPTY, output_id: None, format: None, is_complete: true };
 
     /// Returns the approximate size, in bytes.
     pub(crate) fn len(&self) -> usize {
@@ -128,6 +134,8 @@ pub(crate) struct SessionState {
     unused_grants: usize,
     /// Open tool calls and their tools.
     open_tools: BTreeMap<ToolCallId, String>,
+    /// The outputs that the agent named and has not completed.
+    named_outputs: BTreeMap<OutputId, NamedOutput>,
     is_output_open: bool,
     /// The format of the open output.
     format: Option<Arc<OutputFormat>>,
@@ -140,6 +148,14 @@ pub(crate) struct SessionState {
     redactor: CountingRedactor,
 }
 
+/// The state of an output that the agent named.
+#[derive(Debug, Default)]
+struct NamedOutput {
+    format: Option<Arc<OutputFormat>>,
+    stream_redactor: StreamRedactor,
+    utf8_decoder: Utf8Decoder,
+}
+
 impl SessionState {
     pub(crate) fn new(speaker: SpeakerKey, redactor: CountingRedactor) -> Self {
         Self {
@@ -150,6 +166,7 @@ impl SessionState {
             is_partly_answered: false,
             unused_grants: 0,
             open_tools: BTreeMap::new(),
+            named_outputs: BTreeMap::new(),
             is_output_open: false,
             format: None,
             completed_outputs: 0,
@@ -171,10 +188,20 @@ impl SessionState {
     /// Returns what must be sent before this intent. An open output is completed before most other intents.
     pub(crate) fn prerequisite(&self, intent: &Intent) -> Option<Intent> {
         let ends_output = match intent {
-            Intent::Output { text, format, .. } => !text.is_empty() && *format != self.format,
-            Intent::Event(_) | Intent::Complete { .. } | Intent::Withdraw { .. } => false,
+            Intent::Output { output_id: None, text, format, .. } => {
+                !text.is_empty() && *format != self.format
+            }
+            Intent::Output { .. } | Intent::Event(_) | Intent::Complete { .. } | Intent::Withdraw { .. } => {
+                false
+            }
             _ => true,
         };
+        if matches!(intent, Intent::End { .. } | Intent::Leave)
+            && let Some(id) = self.named_outputs.keys().next()
+        {
+            let (text, output_id) = (OutputPiece::EMPTY, Some(id.clone()));
+            return Some(Intent::Output { text, output_id, format: None, is_complete: true });
+        }
         if !ends_output
             || !(self.is_output_open || !self.stream_redactor.is_empty() || !self.utf8_decoder.is_empty())
         {
@@ -201,6 +228,7 @@ impl SessionState {
     pub(crate) fn discard_output(&mut self) {
         (self.is_output_open, self.stream_redactor, self.utf8_decoder) =
             (false, StreamRedactor::default(), Utf8Decoder::default());
+        self.named_outputs.clear();
     }
 
     /// Returns the hub call for an intent, or `None` if there is nothing to send. An event that changes no state is moved out of
@@ -209,7 +237,31 @@ impl SessionState {
         let session = self.speaker.session.clone();
         let mut events = Vec::new();
         match intent {
-            Intent::Output { text, format, is_complete } => {
+            Intent::Output { text, output_id: Some(id), format, is_complete } => {
+                let output = self.named_outputs.entry(id.clone()).or_default();
+                if !text.is_empty() {
+                    output.format.clone_from(format);
+                }
+                let mut text = match text {
+                    OutputPiece::Text(text) => output.utf8_decoder.push_text(text),
+                    OutputPiece::Bytes(bytes) => output.utf8_decoder.push(bytes).into(),
+                };
+                if *is_complete && let Some(replacement) = output.utf8_decoder.finish() {
+                    text.to_mut().push_str(replacement);
+                }
+                let text = output.stream_redactor.push(&text, *is_complete, &self.redactor);
+                let format = output.format.clone();
+                return (*is_complete || !text.is_empty()).then_some(HubCall::Output {
+                    session,
+                    producer: self.speaker.producer.clone(),
+                    output_id: id.to_string(),
+                    text,
+                    format,
+                    is_complete: *is_complete,
+                    agent_reports_state: self.is_writing_state_explicit(),
+                });
+            }
+            Intent::Output { text, output_id: None, format, is_complete } => {
                 if !text.is_empty() {
                     self.format.clone_from(format);
                 }
@@ -347,10 +399,18 @@ impl SessionState {
                     self.state = self.default_state();
                 }
             }
-            Intent::Output { is_complete, .. } => {
-                self.is_output_open = !is_complete;
-                self.completed_outputs += u64::from(*is_complete);
-                if !has_open_question && !self.is_writing_state_explicit() {
+            Intent::Output { is_complete, output_id, .. } => {
+                match output_id {
+                    Some(id) if *is_complete => drop(self.named_outputs.remove(id)),
+                    Some(_) => {}
+                    None => {
+                        self.is_output_open = !is_complete;
+                        self.completed_outputs += u64::from(*is_complete);
+                    }
+                }
+                // The hub leaves the state as it is while a tool runs.
+                let is_tool_running = self.state == AgentState::CallingTool && !self.open_tools.is_empty();
+                if !has_open_question && !self.is_writing_state_explicit() && !is_tool_running {
                     (self.state, self.is_state_explicit) =
                         (if *is_complete { AgentState::Thinking } else { AgentState::WritingOutput }, false);
                 }

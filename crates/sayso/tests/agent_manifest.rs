@@ -33,8 +33,16 @@ fn an_embedded_hub_publishes_the_authors_manifest() {
             assert_eq!(get(address, path, "application/jose").as_deref(), Some(jose), "{path}");
         }
     }
-    let hub = Hub::embedded().agent("bank").listen("127.0.0.1:0").open().unwrap();
+    let hub = Hub::embedded().agent("bank").state("comparing", "Comparing prices.");
+    let hub = hub.listen("127.0.0.1:0").open().unwrap();
     assert_eq!(get(hub.address().unwrap(), BANK_MANIFEST, "*/*"), None);
+    let default = get(hub.address().unwrap(), HUB_MANIFEST, "application/json").unwrap();
+    for part in [
+        r#""multi_agent":["shared_session","linked_sessions"]"#,
+        r#""states":[{"state":"comparing","words":{"en":"Comparing prices."}}]"#,
+    ] {
+        assert!(default.contains(part), "{part} is not in {default}");
+    }
     assert!(Hub::embedded().agent("bank").manifest(BANK).open().is_ok(), "also without an address");
 }
 

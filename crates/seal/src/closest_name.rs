@@ -4,7 +4,7 @@
 const MAX_NAME_BYTES: usize = 128;
 
 /// Returns the known name that `name` most probably stands for: the one with the fewest inserted, deleted or replaced
-/// characters, if they are at most a quarter of the name and at most three.
+/// characters, if they are at most a quarter of the name and at most three. A name of three letters may have one.
 ///
 /// ```
 /// let known = ["hub.lease", "hub.sessions"];
@@ -17,5 +17,6 @@ pub fn closest_name<N: AsRef<str> + Ord>(name: &str, known: impl IntoIterator<It
     }
     let with_distance = |known: N| (strsim::levenshtein(name, known.as_ref()), known);
     let (distance, closest) = known.into_iter().map(with_distance).min()?;
-    (distance <= (name.len() / 4).min(3)).then_some(closest)
+    let max_distance = (name.len() / 4).clamp(usize::from(name.len() >= 3), 3);
+    (distance <= max_distance).then_some(closest)
 }

@@ -8,6 +8,7 @@
 //! - [`property`], [`random`] and [`hex`] support property tests, simulations and published test vectors.
 //! - [`run_example!`] and [`example_with_listener!`] run documentation examples of the `sayso` crate.
 //!   [`declare_test_listener!`] declares the listener for them, and [`mock_model`] is a mock model endpoint.
+//! - [`asp_example!`] runs documentation examples of `sayso::asp`, and [`declare_test_nodes!`] declares the nodes for them.
 //! - [`published_data`] locates the data that AAEP's authors published.
 
 #![allow(
@@ -34,6 +35,7 @@ pub mod random;
 #[cfg(unix)]
 pub mod terminal;
 mod test_listener;
+mod test_nodes;
 #[cfg(unix)]
 pub mod unix;
 pub mod websocket;

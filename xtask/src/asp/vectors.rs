@@ -176,6 +176,7 @@ fn bodies() -> Result<Vec<Body>, String> {
         Accept {
             reference: Reference::parse("prop_2").map_err(id_error)?,
             note: Some("½ off, “agreed” 😀\n".to_owned()),
+            consent: None,
             other: ExtraMembers::default(),
         }
         .into(),
@@ -200,6 +201,7 @@ fn bodies() -> Result<Vec<Body>, String> {
                 other: ExtraMembers::default(),
             }),
             proposal_id: None,
+            consent: None,
             other: ExtraMembers::default(),
         }
         .into(),

@@ -60,13 +60,16 @@ pub(super) fn check<'d>(
 }
 
 /// The number of unknown members of an event for which a known name is suggested.
-const MAX_SUGGESTIONS: usize = 16;
+pub(super) const MAX_SUGGESTIONS: usize = 16;
 
 /// Returns the core type that a misspelled or unprefixed type probably stands for.
 fn suggest_type(name: &str) -> Option<&'static EventType> {
     let local = |name: &'static EventType| name.as_str().strip_prefix("aaep:").unwrap_or_default();
     let given = name.strip_prefix("aaep:").unwrap_or(name);
-    let closest = seal::closest_name(given, EventType::CORE.iter().map(local))?;
+    // Authors leave out the prefix: `tool.invoked`.
+    let given =
+        if given.starts_with("agent.") { Cow::Borrowed(given) } else { Cow::Owned(format!("agent.{given}")) };
+    let closest = seal::closest_name(&given, EventType::CORE.iter().map(local))?;
     EventType::CORE.iter().find(|known| local(known) == closest)
 }
 
@@ -154,12 +157,8 @@ impl<'d> EventCheck<'_, 'd> {
                 return value::check_field(base, member, path, &mut self.facts, findings);
             }
             let known = || self.table.fields().iter().map(|field| field.name);
-            match may_suggest.then(|| seal::closest_name(name, known())).flatten() {
-                Some(known) => {
-                    report(rule::UNKNOWN_MEMBER, &format!("unknown member; did you mean {known}?"));
-                }
-                None => report(rule::UNKNOWN_MEMBER, "unknown member"),
-            }
+            let suggestion = may_suggest.then(|| seal::closest_name(name, known())).flatten();
+            report(rule::UNKNOWN_MEMBER, &value::unknown_member(suggestion));
         } else if name.starts_with("summary_") {
             // Extensions define their own members (C-G6), but their summaries are spoken as well
             // (§7.4.1).

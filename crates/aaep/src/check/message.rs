@@ -1,5 +1,6 @@
 //! Validation of messages: their members, and dependencies between the members.
 
+use super::event::MAX_SUGGESTIONS;
 use super::members::{MemberIndex, UnknownMembers, check_missing, report_duplicate};
 use super::path::Path;
 use super::spoken_text::ValueFacts;
@@ -23,7 +24,10 @@ pub(super) fn check(doc: &Doc<'_>, kind: MessageType, findings: &mut Findings) {
             value::check_field(table.field(index), member, &path, &mut facts, findings);
         } else {
             if let Some(rule) = kind.unknown_member_rule() {
-                findings.push(rule, path.pointer(), "unknown member".to_owned());
+                let name = key.text().filter(|_| unknown_members.len() < MAX_SUGGESTIONS);
+                let known = || table.fields().iter().map(|field| field.name);
+                let suggestion = name.and_then(|name| seal::closest_name(&name, known()));
+                findings.push(rule, path.pointer(), value::unknown_member(suggestion));
             }
             unknown_members.record(key.text().unwrap_or_default(), findings);
         }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use super::event::MAX_SUGGESTIONS;
 use super::path::Path;
 use super::spoken_text::ValueFacts;
 use super::{extension, spoken_text};
@@ -296,6 +297,14 @@ fn equality_key(value: JsonValue<'_>) -> Cow<'_, str> {
     }
 }
 
+/// Says that a member is unknown, and which one is probably meant.
+pub(super) fn unknown_member(suggestion: Option<&str>) -> String {
+    match suggestion {
+        Some(known) => format!("unknown member; did you mean {known}?"),
+        None => "unknown member".to_owned(),
+    }
+}
+
 fn check_record(
     fields: &'static [Field],
     (unknown_member_rule, non_object_member_rule): (Option<Rule>, Option<Rule>),
@@ -305,6 +314,12 @@ fn check_record(
     findings: &mut Findings,
 ) {
     let mut seen = 0_u64;
+    let mut unknown_count = 0;
+    let mut suggest = |key: JsonValue<'_>| {
+        unknown_count += 1;
+        let name = key.text().filter(|_| unknown_count <= MAX_SUGGESTIONS)?;
+        seal::closest_name(&name, fields.iter().map(|field| field.name))
+    };
     for (key, value) in value.members() {
         let member_path = Path::Key(path, key);
         match fields.iter().position(|field| key.is_text(field.name)) {
@@ -314,10 +329,14 @@ fn check_record(
             }
             None => match (unknown_member_rule, non_object_member_rule) {
                 (Some(rule), _) => {
-                    findings.push(rule, member_path.pointer(), "unknown member".to_owned());
+                    findings.push(rule, member_path.pointer(), unknown_member(suggest(key)));
                 }
                 (None, Some(rule)) if value.kind() != JsonKind::Object => {
-                    findings.push(rule, member_path.pointer(), format!("found {}", excerpt(value)));
+                    let found = match suggest(key) {
+                        Some(known) => unknown_member(Some(known)),
+                        None => format!("found {}", excerpt(value)),
+                    };
+                    findings.push(rule, member_path.pointer(), found);
                 }
                 _ => {}
             },

@@ -65,6 +65,9 @@ impl Rule {
     /// The form of the choices of a clarification.
     pub const CHOICES: Rule = events::CHOICES;
 
+    /// The rule about the state change that follows a question, for callers that know which questions are open.
+    pub const AWAITING_INPUT_LEFT: Rule = sequence::AWAITING_INPUT_LEFT;
+
     /// The rule about `producer`, for callers that know which producers a session has.
     pub const PRODUCER: Rule = envelope::PRODUCER;
 

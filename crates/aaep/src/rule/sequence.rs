@@ -67,6 +67,8 @@ rules! {
         "an action needs a reply that accepts it and must not follow a rejection" decisions ["C-B1"] aliases ["AAEP-A.4-3", "AAEP-2.2.15-2", "AAEP-5.9-2", "AAEP-6.3.4-3", "AAEP-6.3.4-4", "AAEP-6.3.4-7", "AAEP-6.3.5-1", "AAEP-10.2.2-2"];
     MODIFIED_ACTION: "AAEP-6.3.2-1" error/error @10
         "an accepting reply with a modified_action counts as a rejection if modification is not supported";
+    ACCEPTED_ACTION: "AAEP-4.5.3-2" warning/warning @10
+        "after a call is accepted, an agent.tool.invoked should announce it before the session completes";
     REJECT_SHOWN: "AAEP-4.5.3-3" error/error @10
         "after an action is refused, an event must show the refusal, for example an agent.state.changed to thinking"
         aliases ["AAEP-6.1-2", "AAEP-6.1-3"];

@@ -439,7 +439,8 @@ impl OpenSessionState {
                 complete,
                 ..
             } => {
-                self.producer_states.write_output(producer, &self.questions, findings);
+                let has_open_tool = self.tools.any_open(producer);
+                self.producer_states.write_output(producer, has_open_tool, &self.questions, findings);
                 let chunk =
                     output::OutputChunk { position: *position, length: *length, is_complete: *complete };
                 self.outputs.add_chunk(producer, *output, chunk, findings);

@@ -141,15 +141,18 @@ impl ProducerStates {
         }
     }
 
-    /// Handles `agent.output.streaming`.
+    /// Handles `agent.output.streaming`. While a tool runs, the state may stay `calling_tool`, because the
+    /// producer must not leave it before the tool is completed (§4.3.2).
     pub(super) fn write_output(
         &mut self,
         index: usize,
+        has_open_tool: bool,
         questions: &ObservedQuestions,
         findings: &mut Findings,
     ) {
         let Some(producer) = self.get_mut(index) else { return };
-        if producer.implied != Some(AgentState::WritingOutput) {
+        let is_tool_running = has_open_tool && producer.state == Some(AgentState::CallingTool);
+        if !is_tool_running && producer.implied != Some(AgentState::WritingOutput) {
             producer.check_expected_state(&AgentState::WritingOutput, questions, findings);
         }
         producer.implied = Some(AgentState::WritingOutput);

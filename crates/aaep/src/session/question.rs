@@ -21,6 +21,9 @@ pub(super) struct ObservedQuestion {
     pub(super) reply: ObservedReply,
     /// Whether an event has shown how the question was resolved.
     pub(super) is_resolution_shown: bool,
+    /// Whether a call that the question covers was announced after its acceptance. A call that needs consent removes the
+    /// question instead.
+    pub(super) is_acted_on: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -29,6 +32,7 @@ pub(super) enum ObservedSubject {
         action: Box<str>,
         accept_by_default: bool,
         irreversible: Option<bool>,
+        high_risk: bool,
         may_accept: bool,
         may_reject: bool,
         tool: Option<Box<str>>,
@@ -85,6 +89,28 @@ pub(super) struct AttemptedCall<'w> {
 }
 
 impl ObservedQuestion {
+    /// Returns whether a call was accepted, and no call was announced since. A question that names no tool, and whose action is
+    /// neither irreversible nor of high risk, may be about something other than a call.
+    pub(super) fn awaits_action(&self) -> bool {
+        let is_dangerous = matches!(
+            self.subject,
+            ObservedSubject::Confirmation { irreversible: Some(true), .. }
+                | ObservedSubject::Confirmation { high_risk: true, .. }
+        );
+        matches!(self.status, ObservedStatus::Accepted { .. })
+            && (is_dangerous || self.is_bound())
+            && !self.is_acted_on
+    }
+
+    /// Returns whether the question names the tool or the call that it is about.
+    pub(super) fn is_bound(&self) -> bool {
+        matches!(
+            &self.subject,
+            ObservedSubject::Confirmation { tool, call_id, digest, .. }
+                if [tool, call_id, digest].into_iter().any(Option::is_some)
+        )
+    }
+
     pub(super) fn is_confirmation(&self) -> bool {
         matches!(self.subject, ObservedSubject::Confirmation { .. })
     }

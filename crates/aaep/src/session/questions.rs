@@ -54,6 +54,7 @@ impl ObservedQuestions {
             action: confirmation.action.into(),
             accept_by_default: confirmation.accept_by_default,
             irreversible: confirmation.irreversible,
+            high_risk: confirmation.high_risk,
             may_accept: confirmation.may_accept,
             may_reject: confirmation.may_reject,
             tool: confirmation.tool.map(Into::into),
@@ -102,6 +103,7 @@ impl ObservedQuestions {
             status: ObservedStatus::Open,
             reply: ObservedReply::NoReply,
             is_resolution_shown: false,
+            is_acted_on: false,
         });
     }
 
@@ -323,11 +325,25 @@ impl ObservedQuestions {
             .or_else(|| self.find_earlier_refusal(attempted))
         {
             findings.push(rule, "/tool".to_owned(), "the person has not agreed to this action".to_owned());
+            self.note_reported_call(attempted);
+        }
+        if let Some(question) = self.find_awaiting_action(attempted) {
+            question.is_acted_on = true;
         }
         for question in &mut self.list {
             question.is_resolution_shown |=
                 matches!(question.status, ObservedStatus::Accepted { .. } | ObservedStatus::Presumed);
         }
+    }
+
+    /// Returns the accepted question that a call without danger acts on, preferably one that names the call. A dangerous
+    /// call spends its question.
+    fn find_awaiting_action(&mut self, attempted: &AttemptedCall<'_>) -> Option<&mut ObservedQuestion> {
+        if attempted.irreversible || attempted.high_risk {
+            return None;
+        }
+        let candidates = self.list.iter_mut().filter(|it| it.awaits_action() && it.allows(attempted));
+        candidates.max_by_key(|question| (question.is_bound(), question.producer == attempted.producer))
     }
 
     /// Returns the broken rule if exactly this call was refused, and not accepted since then.
@@ -395,6 +411,14 @@ impl ObservedQuestions {
             (rule::HIGH_RISK_CONSENT, "nobody was asked".to_owned())
         };
         findings.push(rule, pointer(), found);
+        self.note_reported_call(attempted);
+    }
+
+    /// Records that a call without consent was reported, so that the missing call after the acceptance is not reported as well.
+    fn note_reported_call(&mut self, attempted: &AttemptedCall<'_>) {
+        for question in self.list.iter_mut().filter(|question| question.producer == attempted.producer) {
+            question.is_acted_on = true;
+        }
     }
 
     /// Keeps a question whose acceptance was presumed, because its reply may be recorded later. If
@@ -421,10 +445,17 @@ impl ObservedQuestions {
         }
     }
 
-    /// Ends the session. If it completed, resolutions that were not shown are reported; an error or
-    /// a cancellation resolves all open questions.
+    /// Ends the session. If it completed, resolutions that were not shown and accepted actions that no
+    /// call followed are reported; an error or a cancellation resolves all open questions.
     pub(super) fn end(&mut self, is_completed: bool, findings: &mut Findings) {
-        for question in self.list.drain(..).filter(|question| is_completed && !question.is_resolution_shown) {
+        for question in self.list.drain(..).filter(|_| is_completed) {
+            if question.is_resolution_shown {
+                if question.awaits_action() {
+                    let found = format!("{} was accepted, but no call followed", question.token);
+                    findings.push(rule::ACCEPTED_ACTION, String::new(), found);
+                }
+                continue;
+            }
             let rule = match question.status {
                 ObservedStatus::Refused { .. } => rule::REJECT_SHOWN,
                 _ => rule::RESOLUTION_SHOWN,

@@ -367,6 +367,7 @@ macro_rules! bodies {
         /// The body of a message.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[allow(missing_docs, reason = "each variant is named after its performative")]
+        #[allow(clippy::large_enum_variant, reason = "bodies are short-lived, and a COMMIT is not rare")]
         pub enum Body {
             $($name($name),)*
         }

@@ -27,7 +27,7 @@ pub enum Effect {
     },
     /// The timer is stopped.
     StopTimer(Timer),
-    /// The invitation, session and response timers are paused.
+    /// All timers except the escalation timer are paused.
     PauseTimers,
     /// The paused timers are resumed.
     ResumeTimers,

@@ -27,7 +27,7 @@ use timers::Timers;
 use crate::agent_card::ConformanceLevel;
 use crate::commitment::Commitment;
 use crate::error::{Refusal, RejectCode};
-use crate::id::AgentUri;
+use crate::id::{AgentUri, MessageId};
 use crate::limits::AspLimits;
 use crate::message::Body;
 use crate::state_machine::{
@@ -47,6 +47,8 @@ pub struct Party {
 /// The parts of a message that the session needs.
 #[derive(Clone, Copy, Debug)]
 pub struct IncomingMessage<'m> {
+    /// Its id.
+    pub message_id: MessageId,
     /// The side that sent the message.
     pub sender: Role,
     /// Its body.
@@ -140,6 +142,8 @@ pub struct AspSession {
 
 /// Time to answer an invitation that sets no deadline (D9).
 const INVITATION_TIMEOUT_MS: i64 = 30_000;
+/// How long INTRODUCED may last, in milliseconds (D21).
+const INTRODUCTION_TIMEOUT_MS: i64 = 300_000;
 /// Duration of a session whose invitation sets none (D9).
 const DEFAULT_SESSION_DURATION_MS: i64 = 3_600_000;
 /// Time to decide an escalation that sets no timeout (D9).

@@ -1,4 +1,4 @@
-//! The four timers of a session (D9). They can be paused.
+//! The timers of a session (D9, D21). They can be paused.
 
 use seal::UnixMillis;
 
@@ -15,7 +15,7 @@ enum TimerState {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Timers([TimerState; 4]);
+pub(super) struct Timers([TimerState; Timer::ALL.len()]);
 
 impl Timers {
     pub(super) fn start(&mut self, timer: Timer, expires_at: UnixMillis) {

@@ -77,10 +77,12 @@ impl Role {
 }
 
 seal::string_enum! {
-    /// The timers of a session (D9).
+    /// The timers of a session (D9, D21).
     Timer {
         /// Limits the time to answer the invitation and identify both sides.
         Invitation "invitation",
+        /// Limits the time between the introduction and the first message of the conversation (D21).
+        Introduction "introduction",
         /// Limits the duration of the session.
         Session "session",
         /// Limits the time for a response, if a message sets such a limit. Its expiry does not change the state.

@@ -34,7 +34,7 @@ const ROWS: &[TransitionRow] = &[
         .when(&[holds(Identity), holds(InvitationAccepted), not(SenderIdentified), holds(OtherIdentified)])
         .needs(PINNED_AND_TRUSTED)
         .to(Introduced)
-        .does(&[RecordIdentities, StopTimer(Timer::Invitation)]),
+        .does(&[RecordIdentities, StopTimer(Timer::Invitation), StartTimer(Introduction)]),
     on_message(2, &[Invited], Inform)
         .when(&[holds(Identity), holds(InvitationAccepted), holds(SenderIdentified)])
         .refused(RejectCode::Duplicate),
@@ -49,17 +49,22 @@ const ROWS: &[TransitionRow] = &[
         .when(&[not(Fact::Invitation)])
         .needs(PROPOSAL_REQUIREMENTS)
         .to(Conversing)
-        .does(&[EnablePerformatives, StartTimer(Session), OpenProposal]),
-    on_message(4, &[Introduced], Query).to(Conversing).does(&[EnablePerformatives, StartTimer(Session)]),
+        .does(&[EnablePerformatives, StopTimer(Introduction), StartTimer(Session), OpenProposal]),
+    on_message(4, &[Introduced], Query).to(Conversing).does(&[
+        EnablePerformatives,
+        StopTimer(Introduction),
+        StartTimer(Session),
+    ]),
     on_message(4, &[Introduced], Inform)
         .when(&[not(Fatal)])
         .needs(&[require(CardPinned)])
         .to(Conversing)
-        .does(&[EnablePerformatives, StartTimer(Session)]),
-    on_message(4, &[Introduced], Observe)
-        .needs(STANDARD_LEVEL)
-        .to(Conversing)
-        .does(&[EnablePerformatives, StartTimer(Session)]),
+        .does(&[EnablePerformatives, StopTimer(Introduction), StartTimer(Session)]),
+    on_message(4, &[Introduced], Observe).needs(STANDARD_LEVEL).to(Conversing).does(&[
+        EnablePerformatives,
+        StopTimer(Introduction),
+        StartTimer(Session),
+    ]),
     // 5. CONVERSING to AGREEING
     on_message(5, &[Conversing], Commit)
         .needs(&[require(AboveMinimalLevel), require(PartiesInSession), require(UnusedId)])
@@ -106,7 +111,7 @@ const ROWS: &[TransitionRow] = &[
     on_message(13, &[Executing], Inform)
         .when(&[holds(WorkReport), holds(Fatal)])
         .to(Failed)
-        .does(&[EndSession]),
+        .does(&[NoteContest, EndSession]),
     // 14. ESCALATED to the previous state
     on_message(14, &[Escalated], Inform)
         .when(&[holds(Resolution)])
@@ -131,6 +136,7 @@ const ROWS: &[TransitionRow] = &[
         .needs(&[require(CardPinned)])
         .to(Failed)
         .does(&[EndSession]),
+    on_expiry(18, &[Introduced], Introduction).to(Failed).does(&[EndSession]),
     on_expiry(18, &[Agreeing, Executing], Session).to(Failed).does(&[EndSession]),
     on_expiry(18, &[Escalated], Escalation).to(Failed).does(&[EndSession]),
     TransitionRow::new(18, &State::LIVE, Trigger::BrokenChain).to(Failed).does(&[EndSession]),
@@ -164,7 +170,12 @@ const ROWS: &[TransitionRow] = &[
     on_message(0, &[Conversing], Observe).needs(STANDARD_LEVEL),
     // Without a number: messages that keep the session in AGREEING (D11) or EXECUTING
     on_message(0, &[Agreeing], Clarify).needs(STANDARD_LEVEL),
-    on_message(0, &[Executing], Inform).when(&[holds(WorkReport), not(Fatal)]).does(&[NoteWorkReport]),
+    on_message(0, &[Executing], Inform)
+        .when(&[holds(WorkReport), not(Fatal)])
+        .does(&[NoteWorkReport, NoteContest]),
+    on_message(0, &[Executing], Inform)
+        .when(&[not(WorkReport), holds(AnswersResult)])
+        .does(&[NoteResultAccepted]),
     on_message(0, &[Executing], Query),
     // Without a number: an overdue response is reported but does not change the state (D9)
     on_expiry(0, &[Invited, Introduced, Conversing, Agreeing, Executing], Response),

@@ -58,6 +58,22 @@ pub(crate) fn all() -> Vec<BrokenTable> {
             table_without_rows_in_escalated(),
         ),
         on_both_sides(
+            Invariant::TerminalReachable,
+            "INTRODUCED has no timer",
+            with_rows_changed(|row| {
+                (row.target == TransitionTarget::Move(Introduced))
+                    .then(|| without_action(TransitionAction::StartTimer(Timer::Introduction), row))
+            }),
+        ),
+        on_both_sides(
+            Invariant::TerminalReachable,
+            "the first proposal starts no session timer",
+            with_rows_changed(|row| {
+                (row.trigger == Trigger::Message(Propose))
+                    .then(|| without_action(TransitionAction::StartTimer(Timer::Session), row))
+            }),
+        ),
+        on_both_sides(
             Invariant::CommitmentBeforeExecuting,
             "a side accepts its own COMMIT",
             table_without_acceptance_requirement(Fact::OwnItem),
@@ -90,7 +106,7 @@ pub(crate) fn all() -> Vec<BrokenTable> {
                 let is_expiry = row.trigger == Trigger::TimerExpired(Timer::Escalation);
                 is_expiry.then_some(TransitionRow {
                     target: TransitionTarget::Move(Introduced),
-                    actions: &[],
+                    actions: &[TransitionAction::StartTimer(Timer::Introduction)],
                     ..*row
                 })
             }),
@@ -133,6 +149,15 @@ pub(crate) fn all() -> Vec<BrokenTable> {
             with_rows_changed(|row| {
                 is_acceptance_row(row)
                     .then_some(TransitionRow { actions: &[TransitionAction::ActivateEscrow], ..*row })
+            }),
+        ),
+        on_both_sides(
+            Invariant::OnlyKeptObligationsCount,
+            "a contested result counts",
+            with_rows_changed(|row| {
+                row.actions
+                    .contains(&TransitionAction::NoteContest)
+                    .then(|| without_action(TransitionAction::NoteContest, row))
             }),
         ),
         BrokenTable {
@@ -221,6 +246,11 @@ fn table_without_way_out_of_executing() -> &'static TransitionTable {
 
 fn table_without_rows_in_escalated() -> &'static TransitionTable {
     with_rows_changed(|row| (row.trigger != Trigger::BrokenChain).then(|| without_state(Escalated, row)))
+}
+
+fn without_action(action: TransitionAction, row: &TransitionRow) -> TransitionRow {
+    let actions = row.actions.iter().copied().filter(|other| *other != action);
+    TransitionRow { actions: Vec::leak(actions.collect()), ..*row }
 }
 
 fn without_state(state: State, row: &TransitionRow) -> TransitionRow {

@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use asp::state_machine::{State, TransitionRow, TransitionTarget, Trigger};
+use asp::session::AspSession;
+use asp::state_machine::{State, Timer, TransitionRow, TransitionTarget, Trigger};
 
 use super::model_state::{ModelEvent, ModelState};
 
@@ -20,8 +21,6 @@ struct StateNode {
     model_state: ModelState,
     /// The states from which a message or a timer leads here. A broken chain does not count.
     predecessors: Vec<u64>,
-    /// Whether a message is allowed in this state.
-    allows_message: bool,
 }
 
 impl StateGraph {
@@ -43,8 +42,7 @@ impl StateGraph {
                 old.sessions.iter().zip(&new.sessions).map(|(old, new)| (old.state(), trigger, new.state()));
             self.transitions.extend(states);
         }
-        let (from, node) = self.node(old);
-        node.allows_message |= matches!(event, ModelEvent::Message(_));
+        let (from, _) = self.node(old);
         if event != ModelEvent::BrokenChain {
             self.node(new).1.predecessors.push(from);
         }
@@ -54,11 +52,7 @@ impl StateGraph {
         let mut hasher = DefaultHasher::new();
         model_state.hash(&mut hasher);
         let key = hasher.finish();
-        let new_node = || StateNode {
-            model_state: model_state.clone(),
-            predecessors: Vec::new(),
-            allows_message: false,
-        };
+        let new_node = || StateNode { model_state: model_state.clone(), predecessors: Vec::new() };
         (key, self.nodes.entry(key).or_insert_with(new_node))
     }
 
@@ -82,14 +76,19 @@ impl StateGraph {
         unending.map(|(_, node)| &node.model_state).collect()
     }
 
-    /// Returns the live states in which no timer runs and no message is allowed.
-    pub(crate) fn deadlocked_states(&self) -> Vec<&ModelState> {
-        let is_live = |model_state: &ModelState| !model_state.has_ended() && model_state.violated.is_empty();
-        let has_timer = |model_state: &ModelState| {
-            model_state.sessions.iter().any(|session| session.next_deadline().is_some())
+    /// Returns the model states in which a side is in a live state but no timer runs that would end the session. The response
+    /// timer does not count, because it changes no state.
+    pub(crate) fn states_without_timer(&self) -> Vec<&ModelState> {
+        let has_timer = |session: &AspSession| {
+            let mut timers = Timer::ALL.into_iter().filter(|timer| *timer != Timer::Response);
+            timers.any(|timer| session.deadline(timer).is_some())
         };
-        let stuck = self.nodes.values().filter(|node| !node.allows_message && !has_timer(&node.model_state));
-        stuck.map(|node| &node.model_state).filter(|model_state| is_live(model_state)).collect()
+        let is_stuck = |model_state: &&ModelState| {
+            let mut sessions = model_state.sessions.iter();
+            model_state.violated.is_empty()
+                && sessions.any(|session| session.state().is_live() && !has_timer(session))
+        };
+        self.nodes.values().map(|node| &node.model_state).filter(is_stuck).collect()
     }
 
     /// Returns each row that was not used in one of its states, with that state.

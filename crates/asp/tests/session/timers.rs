@@ -42,9 +42,33 @@ fn the_invitation_timer_runs_until_both_sides_are_identified() {
     assert_eq!((transition.row_number, transition.to), (2, State::Introduced));
     assert!(transition.effects.contains(&Effect::RecordIdentities));
     assert!(transition.effects.contains(&Effect::StopTimer(Timer::Invitation)));
-    assert_eq!(harness.session.next_deadline(), None);
-    assert_eq!(harness.wait(1_000_000), []);
-    assert_eq!(harness.state(), State::Introduced);
+    assert!(!harness.session.is_timer_set(Timer::Invitation));
+}
+
+/// A peer that says nothing after the introduction does not keep the session open (D21).
+#[test]
+fn the_introduction_timer_runs_until_the_conversation_begins() {
+    let mut identifying = SessionHarness::identifying();
+    identifying.wait(10);
+    identifying.send(B, inform("identity"));
+    let transition = identifying.send(A, inform("identity"));
+    let started = Effect::StartTimer { timer: Timer::Introduction, expires_at: START + 310_000 };
+    assert!(transition.effects.contains(&started), "{transition:?}");
+    assert_eq!(identifying.session.next_deadline(), Some(START + 310_000));
+    assert_eq!(identifying.wait(299), []);
+    let transitions = identifying.wait_exactly(1);
+    assert_failed_by(&identifying, &transitions, Timer::Introduction, 18);
+
+    for body in [query(), propose("prop_1", "service-agreement", "{}", None), inform("answer"), observe()] {
+        let mut harness = SessionHarness::introduced();
+        harness.wait(200);
+        let transition = harness.send(A, body);
+        assert_eq!(transition.to, State::Conversing);
+        assert!(transition.effects.contains(&Effect::StopTimer(Timer::Introduction)), "{transition:?}");
+        assert!(!harness.session.is_timer_set(Timer::Introduction));
+        assert_eq!(harness.wait(200), []);
+        assert_eq!(harness.state(), State::Conversing);
+    }
 }
 
 #[test]
@@ -125,6 +149,7 @@ fn the_other_timers_are_paused_during_an_escalation() {
     let executing = SessionHarness::executing();
     for (mut harness, timer) in [
         (identifying, Timer::Invitation),
+        (SessionHarness::introduced(), Timer::Introduction),
         (conversing, Timer::Session),
         (agreeing, Timer::Session),
         (executing, Timer::Session),

@@ -31,8 +31,9 @@ struct ExpectedCase {
 }
 
 /// Triggers other than messages, in the order of the file.
-pub(crate) const NON_MESSAGE_TRIGGERS: [Trigger; 5] = [
+pub(crate) const NON_MESSAGE_TRIGGERS: [Trigger; 6] = [
     Trigger::TimerExpired(Timer::Invitation),
+    Trigger::TimerExpired(Timer::Introduction),
     Trigger::TimerExpired(Timer::Session),
     Trigger::TimerExpired(Timer::Response),
     Trigger::TimerExpired(Timer::Escalation),

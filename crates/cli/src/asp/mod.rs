@@ -4,8 +4,12 @@ mod consent_check;
 mod demo;
 mod keygen;
 mod narration;
+mod node_client;
+mod send;
+mod show;
 mod trace;
 mod transcript_file;
+mod trust;
 mod verify;
 
 use clap::Subcommand;
@@ -23,6 +27,18 @@ pub(crate) enum AspCommand {
     Card(keygen::CardCommand),
     /// Run an agent's node: it negotiates with the nodes of other agents, and asks a person before a commitment binds.
     Serve(Box<asp_node::Arguments>),
+    /// Open a session with another agent through a running node, and print its id.
+    Invite(send::InviteArguments),
+    /// Send a message in a session. The node signs and delivers it, and asks a person first if the policy says so.
+    Send(send::SendArguments),
+    /// Describe a session, or list the open ones.
+    Show(show::ShowArguments),
+    /// Follow a session until it ends. The exit code is 1 if it failed.
+    Watch(show::WatchArguments),
+    /// Write the messages of a session as sayso asp verify reads them.
+    Transcript(show::TranscriptArguments),
+    /// Say how much the node trusts an agent, and why.
+    Trust(trust::Arguments),
     /// Run a session between two agents in one process, and describe what they do.
     Demo(demo::Arguments),
     /// Verify a transcript: hash chain, signatures, proofs, sequence, and every state transition.
@@ -36,6 +52,12 @@ pub(crate) fn run(command: &AspCommand) -> Result<ExitStatus, CommandError> {
         AspCommand::Keygen(arguments) => keygen::run_keygen(arguments),
         AspCommand::Card(command) => keygen::run_card(command),
         AspCommand::Serve(arguments) => asp_node::run(arguments),
+        AspCommand::Invite(arguments) => send::run_invite(arguments),
+        AspCommand::Send(arguments) => send::run_send(arguments),
+        AspCommand::Show(arguments) => show::run_show(arguments),
+        AspCommand::Watch(arguments) => show::run_watch(arguments),
+        AspCommand::Transcript(arguments) => show::run_transcript(arguments),
+        AspCommand::Trust(arguments) => trust::run(arguments),
         AspCommand::Demo(arguments) => demo::run(arguments),
         AspCommand::Verify(arguments) => verify::run(arguments),
         AspCommand::Trace(arguments) => trace::run(arguments),

@@ -1,6 +1,6 @@
 //! `sayso asp verify`: checks the hash chain, signatures, proofs, state transitions and consents of a transcript.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use asp::message::{AuthenticatedMessage, Authenticator, PinnedCards};
 use asp::session::{ReceiverChecks, SessionRules};
@@ -40,6 +40,25 @@ pub(crate) struct Arguments {
     /// Maximum number of messages in the session.
     #[arg(long, value_name = "N", default_value_t = AspLimits::default().max_messages)]
     max_messages: usize,
+}
+
+/// Verifies a transcript with the default limits, and describes it. With the key of a hub, also verifies the consents.
+pub(super) fn verify_files(
+    file: &Path,
+    cards: &Path,
+    hub_key: Option<&Path>,
+) -> Result<String, CommandError> {
+    let limits = AspLimits::default();
+    verify(&Arguments {
+        file: file.to_owned(),
+        cards: Some(cards.to_owned()),
+        hub_key: hub_key.map(Path::to_owned).into_iter().collect(),
+        require_consent: false,
+        jobs: None,
+        max_message_bytes: limits.max_message_bytes,
+        max_bytes: 1 << 30,
+        max_messages: limits.max_messages,
+    })
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {

@@ -103,8 +103,8 @@ fn trace_and_draw(arguments: &Arguments) -> Result<ExitStatus, String> {
     let mut items = ItemReader::new(open(&arguments.file)?);
     let read_error = |error: io::Error| format!("cannot read {name}: {}", describe_io_error(&error));
     let print_error = |error: io::Error| format!("cannot print the trace: {}", describe_io_error(&error));
-    let (mut checker, mut timeline, mut tape) =
-        (ReplayChecker::new(), TimelineBuilder::default(), Tape::default());
+    let (mut checker, mut timeline) = (ReplayChecker::new(), TimelineBuilder::default());
+    let (mut tape, mut text_tape) = (Tape::default(), Tape::default());
     let mut out = BufWriter::new(io::stdout().lock());
     let mut diagram = arguments.svg.is_some().then(RecordingDiagram::default);
     let (mut errors, mut warnings, mut is_tracing) = (0_u64, 0_u64, arguments.visualize);
@@ -115,7 +115,9 @@ fn trace_and_draw(arguments: &Arguments) -> Result<ExitStatus, String> {
     };
     while let Some(item) = items.next().map_err(read_error)? {
         let (checked, findings) = checker.check_item(&item, &mut tape);
-        let entry = timeline.add_item(item.line, &checked, &findings);
+        let text = item.bytes.as_deref().ok().and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let document = text.and_then(|text| text_tape.read(text).ok()).map(|doc| doc.root());
+        let entry = timeline.add_item(item.line, &checked, document, &findings);
         count_violations(&entry.violations);
         if is_tracing {
             is_tracing =

@@ -1,33 +1,51 @@
-//! The SVG diagram. Each session has a time column and lanes for state, tools, output and questions. Every step is a row, so
-//! a long silence takes no space and two steps within a millisecond do not overlap.
+//! The SVG diagram. A session is drawn together with the sessions that are its parts:
+//!
+//! ```text
+//!   session_group: headings
+//!     ├─ chart: session_lanes (states, tools, output, questions of each producer) on a time_axis to scale
+//!     └─ step_list: every step with its whole text
+//! ```
 
-mod lane_spans;
-mod session_diagram;
+mod chart;
+mod result_mark;
+mod session_group;
+mod session_lanes;
+mod step_list;
+mod text_layout;
+mod time_axis;
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::timeline::{RuleViolation, SessionLabel, TimelineEntry};
+use super::timeline::{RuleViolation, SessionLabel, StepResult, TimelineEntry};
 use super::trace;
 use crate::output::pluralize;
 use crate::svg_text::{escape_xml, escape_xml_lines};
-use session_diagram::SessionDiagram;
+use result_mark::{bar_class, draw_mark};
+use session_group::SessionGroup;
+use text_layout::{text_width, truncate_to_width};
 
 /// Maximum number of rows, to keep the diagram readable and renderable.
 const MAX_ROWS: usize = 2000;
+/// Maximum length of the text alternative, in bytes.
+const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
 const WIDTH: i32 = 1240;
-/// Height of the headings above a session.
-const HEADING_HEIGHT: i32 = 76;
-const FIRST_NOTE_Y: i32 = 64;
+/// The left margin, and the right one.
+const LEFT: i32 = 24;
+/// Font sizes of most texts and of the texts in a chart. Bold text counts as one pixel larger.
+const FONT_PX: i32 = 13;
+const CHART_FONT_PX: i32 = 12;
+const FIRST_NOTE_Y: i32 = 84;
 
 /// Builds the diagram of a recording.
 #[derive(Default)]
 pub(super) struct RecordingDiagram {
-    /// The sessions in order of appearance, and one entry for items without a session.
-    sessions: Vec<(String, SessionDiagram)>,
-    session_index: HashMap<Option<SessionLabel>, usize>,
+    /// Groups of linked sessions in order of appearance, and one group for items without a session.
+    groups: Vec<SessionGroup>,
+    group_index: HashMap<Option<SessionLabel>, usize>,
     /// The text alternative for people who cannot see the diagram.
     text_alternative: String,
+    is_text_cut: bool,
     rows: usize,
     omitted_entries: u64,
     omitted_errors: u64,
@@ -40,13 +58,9 @@ impl RecordingDiagram {
         let errors = entry.violations.iter().filter(|violation| violation.is_error).count() as u64;
         self.errors += errors;
         self.warnings += entry.violations.len() as u64 - errors;
-        let is_known = self.session_index.contains_key(&entry.session);
-        let is_merged = self
-            .session_index
-            .get(&entry.session)
-            .and_then(|index| self.sessions.get_mut(*index))
-            .is_some_and(|(_, diagram)| diagram.merge_into_last(entry));
-        if is_merged {
+        let known_group = self.group_index.get(&entry.session).and_then(|index| self.groups.get_mut(*index));
+        if known_group.is_some_and(|group| group.merge_into_last(entry)) {
+            self.describe(&trace::format_entry(entry));
             return;
         }
         if self.rows >= MAX_ROWS {
@@ -55,44 +69,59 @@ impl RecordingDiagram {
             return;
         }
         self.rows += 1;
-        self.text_alternative += &trace::format_entry(entry);
-        if !is_known {
-            let name = entry
-                .session
-                .as_ref()
-                .map_or("Listeners, and events without a session", |session| &session.0);
-            self.session_index.insert(entry.session.clone(), self.sessions.len());
-            self.sessions.push((name.to_owned(), SessionDiagram::default()));
+        self.describe(&trace::format_entry(entry));
+        let index = self.group_of(entry);
+        if let Some(group) = self.groups.get_mut(index) {
+            group.add(entry);
         }
-        if let Some((_, diagram)) =
-            self.session_index.get(&entry.session).and_then(|index| self.sessions.get_mut(*index))
-        {
-            diagram.add(entry);
+    }
+
+    /// Returns the index of the entry's group. A session joins the group of its parent, if the parent is in the recording.
+    fn group_of(&mut self, entry: &TimelineEntry) -> usize {
+        if let Some(index) = self.group_index.get(&entry.session) {
+            return *index;
+        }
+        let parent_group =
+            entry.parent.as_ref().and_then(|parent| self.group_index.get(&Some(parent.clone())));
+        let index = parent_group.copied().unwrap_or_else(|| {
+            self.groups.push(SessionGroup::default());
+            self.groups.len() - 1
+        });
+        self.group_index.insert(entry.session.clone(), index);
+        index
+    }
+
+    fn describe(&mut self, text: &str) {
+        if self.text_alternative.len() + text.len() > MAX_TEXT_BYTES {
+            self.is_text_cut = true;
+        } else {
+            self.text_alternative += text;
         }
     }
 
     pub(super) fn draw(mut self, unfinished: &[(u64, RuleViolation)]) -> String {
         for (line, violation) in unfinished {
             self.errors += u64::from(violation.is_error);
-            self.text_alternative += &trace::format_unfinished(*line, violation);
+            self.describe(&trace::format_unfinished(*line, violation));
         }
         let notes = self.notes(unfinished);
         let mut body = String::new();
+        draw_legend(&mut body);
         let mut y = FIRST_NOTE_Y + 20 * i32::try_from(notes.len()).unwrap_or(0);
         for ((text, is_error), index) in notes.iter().zip(0..) {
             let class = if *is_error { "bad" } else { "soft" };
             let _ = writeln!(
                 body,
-                r#"<text class="{class}" x="24" y="{}">{}</text>"#,
+                r#"<text class="{class}" x="{LEFT}" y="{}">{}</text>"#,
                 FIRST_NOTE_Y + 20 * index,
-                escape_xml(&crate::svg_text::truncate(text, 170))
+                escape_xml(&truncate_to_width(text, FONT_PX + i32::from(*is_error), WIDTH - 2 * LEFT))
             );
         }
-        for (name, diagram) in &self.sessions {
-            y = diagram.draw(name, y, &mut body);
+        for group in &self.groups {
+            y = group.draw(y, &mut body);
         }
-        let height = y + 24;
-        let sessions = self.session_index.keys().filter(|session| session.is_some()).count();
+        let height = y + 4;
+        let sessions = self.group_index.keys().filter(|session| session.is_some()).count();
         let title = format!(
             "A recording of {}. {}",
             pluralize(sessions as u64, "session"),
@@ -108,7 +137,7 @@ impl RecordingDiagram {
 <desc id="desc">{description}</desc>
 {STYLE}
 <rect class="paper" width="100%" height="100%"/>
-<text class="title" x="24" y="36">{title}</text>
+<text class="title" x="{LEFT}" y="36">{title}</text>
 "#
         );
         out += &body;
@@ -145,20 +174,66 @@ impl RecordingDiagram {
             );
             notes.push((text, self.omitted_errors > 0));
         }
+        if self.is_text_cut {
+            let text = "The text alternative is incomplete. sayso replay --visualize prints all of it.";
+            notes.push((text.to_owned(), false));
+        }
         notes
     }
 }
 
-/// Dark text on a light background, or the reverse in dark mode. Every contrast is at least 4.5:1.
+/// Explains the marks and outlines.
+fn draw_legend(out: &mut String) {
+    let mut x = LEFT;
+    let mut explain = |symbol: &dyn Fn(i32, &mut String), symbol_width: i32, text: &str| {
+        symbol(x, out);
+        let text_x = x + symbol_width + 6;
+        let _ = writeln!(out, r#"<text class="lane soft" x="{text_x}" y="63">{text}</text>"#);
+        x = text_x + text_width(text, CHART_FONT_PX) + 18;
+    };
+    let draw_bar = |class: &str, x: i32, out: &mut String| {
+        let _ = write!(out, r#"<rect class="{class}" x="{x}" y="50" width="26" height="16" rx="2"/>"#);
+    };
+    for (result, text) in [
+        (StepResult::Succeeded, "succeeded or accepted"),
+        (StepResult::Failed, "failed"),
+        (StepResult::TimedOut, "timed out"),
+        (StepResult::Refused, "refused by a person"),
+        (StepResult::Stopped, "cancelled or withdrawn"),
+    ] {
+        let draw = |x: i32, out: &mut String| {
+            draw_bar(bar_class(Some(result)), x, out);
+            draw_mark(result, x + 6, 58, true, out);
+        };
+        explain(&draw, 26, text);
+    }
+    explain(&|x, out| draw_bar("bar open", x, out), 26, "not ended");
+    let draw_cut = |x: i32, out: &mut String| {
+        let points = format!("{x},50 {0},54 {x},58 {0},62 {x},66", x + 4);
+        let _ = write!(out, r#"<polyline class="cut" points="{points}"/>"#);
+    };
+    explain(&draw_cut, 4, "a wait that is cut out of the time axis");
+}
+
+/// Dark text on a light background, or the reverse in dark mode. Bars are light in both. Every contrast is at least 4.5:1.
 const STYLE: &str = "<style>
 text { font: 13px system-ui, sans-serif; fill: #1b1b1f } .title { font-size: 18px; font-weight: 600 }
-.name { font-size: 15px; font-weight: 600 } .head { font-weight: 600 } .soft { fill: #55555f }
-.bad { fill: #a8001c; font-weight: 600 } .paper { fill: #ffffff }
-.line { stroke: #d5d5de; stroke-width: 1 } .band { fill: #dfe9f5; stroke: #6a7f99 } .wait { fill: #fbe3b4; stroke: #8a6a1c }
-.bar { fill: #4a6fa5 } .bar.open { fill: none; stroke: #4a6fa5; stroke-width: 2; stroke-dasharray: 4 3 }
-.flaw { stroke: #a8001c; stroke-width: 2 } .band-text { fill: #16161a }
+.name { font-size: 15px; font-weight: 600 } .head { font-weight: 600 } .lane { font-size: 12px } .strong { font-weight: 600 }
+.soft { fill: #55555f } .bad { fill: #a8001c; font-weight: 600 } .paper { fill: #ffffff }
+.line { stroke: #d5d5de } .grid { stroke: #e6e6ec } .gap { stroke: #8a8a96; stroke-dasharray: 2 4 }
+.link { stroke: #55555f; stroke-width: 1.5; stroke-dasharray: 5 3 } .end { stroke: #1b1b1f; stroke-width: 2 }
+.cut { fill: none; stroke: #55555f; stroke-width: 1.5 }
+.band { fill: #dfe9f5; stroke: #6a7f99 } .wait { fill: #fbe3b4; stroke: #8a6a1c }
+.bar { fill: #dfe9f5; stroke: #4a6fa5; stroke-width: 1.5 } .bar.open { fill: none; stroke-dasharray: 4 3 }
+.bar.ok { fill: #d8eedc; stroke: #2f6b3c } .bar.fail { fill: #f9d6d6; stroke: #a8001c; stroke-width: 3 }
+.bar.late { fill: #fbe3b4; stroke: #8a6a1c; stroke-width: 2.5; stroke-dasharray: 2 2 }
+.bar.no { fill: #efe0f5; stroke: #6b3f85; stroke-width: 2.5; stroke-dasharray: 8 2 }
+.bar.off { fill: #e6e6ec; stroke: #55555f; stroke-width: 1.5; stroke-dasharray: 10 4 }
+.mark { fill: none; stroke: #1b1b1f; stroke-width: 2 } .band-text { fill: #16161a }
+.flaw { fill: none; stroke: #a8001c; stroke-width: 2 }
 @media (prefers-color-scheme: dark) {
 text { fill: #f2f2f5 } .soft { fill: #b9b9c6 } .bad { fill: #ff9a92 } .paper { fill: #16161a }
-.line { stroke: #3a3a45 } .bar { fill: #8fb4e8 } .bar.open { fill: none; stroke: #8fb4e8 } .flaw { stroke: #ff9a92 } .band-text { fill: #16161a }
+.line, .grid { stroke: #3a3a45 } .link, .cut { stroke: #b9b9c6 } .end, .mark { stroke: #f2f2f5 } .mark.on { stroke: #16161a }
+.bar.open { stroke: #8fb4e8 } .flaw { stroke: #ff9a92 } .band-text { fill: #16161a }
 }
 </style>";

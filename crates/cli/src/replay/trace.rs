@@ -3,17 +3,24 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
-use super::timeline::{RuleViolation, TimelineEntry, format_offset};
+use super::timeline::{RuleViolation, TimelineEntry, format_duration, format_offset};
 
 pub(super) fn format_entry(entry: &TimelineEntry) -> String {
     let session = entry.session.as_ref().map_or("recording", |session| session.0.as_str());
     let (time, lane) = (format_offset(entry.offset_ms), entry.lane.as_str());
-    let outcome = entry.outcome.as_ref().map(|outcome| format!(" {outcome}")).unwrap_or_default();
-    let mut out = format!("{time} {session}, {lane}: {}{outcome} (line {})\n", entry.text, entry.line);
+    let agent = entry.agent.as_ref().map(|agent| format!("{agent}, ")).unwrap_or_default();
+    let mut out = format!("{time} {session}, {agent}{lane}: {} (line {})\n", format_text(entry), entry.line);
     for violation in &entry.violations {
         let _ = writeln!(out, "{time} {session}, {}", format_violation(violation, entry.line));
     }
     out
+}
+
+/// Formats what happened, with the wait before it and the outcome of the question or hand-off that it resolves.
+fn format_text(entry: &TimelineEntry) -> String {
+    let wait = entry.wait_ms.map(|wait| format!("After {}: ", format_duration(wait))).unwrap_or_default();
+    let outcome = entry.resolution.as_ref().and_then(|resolution| resolution.sentence.as_deref());
+    format!("{wait}{}{}{}", entry.text, if outcome.is_some() { " " } else { "" }, outcome.unwrap_or_default())
 }
 
 /// Formats a rule violation, with its line in the recording.

@@ -534,6 +534,6 @@ impl Supervisor {
     }
 
     fn log(&self) -> String {
-        self.state.lock().unwrap().log.iter().map(|line| format!("{line}\n")).collect()
+        self.state.lock().unwrap().log.iter().fold(String::new(), |text, line| text + line + "\n")
     }
 }

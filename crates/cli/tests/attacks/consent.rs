@@ -109,6 +109,31 @@ fn an_honest_call_after_an_accepted_question_is_allowed_once() {
 }
 
 #[test]
+fn a_refused_call_says_nobody_was_asked_only_if_nobody_was() {
+    let scenario = Scenario::with_listener();
+    let without_token = |changes: &Value| {
+        let mut changes = changes.clone();
+        changes["reply_token"] = Value::Null;
+        scenario.call("", &changes)
+    };
+    assert_refused(&without_token(&json!({})), "nobody was asked");
+    let token = scenario.ask_and_accept(&json!({}));
+    assert_refused(
+        &without_token(&json!({"tool": "sned"})),
+        r#"the consent was for the tool \"send\"; this call is of \"sned\""#,
+    );
+    let as_text = json!({"arguments": {"amount": "5.0", "to": "Ben"}});
+    assert_refused(&without_token(&as_text), r#"the consent was for amount 5; this call has \"5.0\""#);
+    assert_eq!(scenario.call(&token, &json!({})).status, 200);
+    for again in [
+        without_token(&json!({"tool_call_id": "call_2"})),
+        scenario.call(&token, &json!({"tool_call_id": "call_2"})),
+    ] {
+        assert_refused(&again, "this answer was already used for a call");
+    }
+}
+
+#[test]
 fn an_answer_permits_one_call_even_if_the_call_needs_no_consent() {
     let scenario = Scenario::with_listener();
     let token = scenario.ask_and_accept(&json!({}));
@@ -212,16 +237,60 @@ fn listeners_receive_the_arguments_that_an_answer_is_bound_to() {
 
 #[test]
 fn arguments_that_are_too_long_to_be_heard_are_refused() {
-    let scenario =
-        Scenario::start(&["--questions-argument-bytes", "64", "--questions-argument-characters", "16"], true);
+    let limits = ["--questions-argument-bytes", "64", "--questions-argument-characters", "16"];
+    let scenario = Scenario::start(&limits, true);
     let items: Vec<u32> = (100..200).collect();
-    let refused = scenario.ask(&json!({"arguments": {"items": items}}));
-    assert!(refused.status == 400 && refused.body.contains("at most 64 bytes"), "{refused:?}");
-    // A single long text is shortened for the listener instead. The answer is bound to the complete text.
     let text = "x".repeat(10_000);
-    let token = scenario.ask_and_accept(&json!({"arguments": {"text": text}}));
-    assert_refused(&scenario.call(&token, &json!({"arguments": {"text": &text[1..]}})), "AAEP-4.3.1-3");
-    assert_eq!(scenario.call(&token, &json!({"arguments": {"text": text}})).status, 200);
+    for arguments in [json!({"items": items}), json!({"text": text}), json!({&text: 1})] {
+        for danger in [json!({}), json!({"irreversible": false}), json!({"risk_level": "low"})] {
+            let refused = scenario.ask(&apply_changes(&danger, &json!({"arguments": arguments})));
+            assert!(refused.status == 400 && refused.body.contains("at most 64 bytes"), "{refused:?}");
+        }
+    }
+    // A question that permits nothing dangerous may be shortened for listeners. The answer is bound to the complete text.
+    let harmless = json!({"risk_level": "low", "irreversible": false});
+    let token = scenario.ask_and_accept(&apply_changes(&harmless, &json!({"arguments": {"text": text}})));
+    assert_refused(&scenario.call(&token, &json!({"arguments": {"text": text}})), "can be undone");
+    let call = apply_changes(&harmless, &json!({"arguments": {"text": text}}));
+    assert_eq!(scenario.call(&token, &call).status, 200);
+}
+
+#[test]
+fn listeners_receive_the_whole_text_of_a_dangerous_argument() {
+    let mut scenario = Scenario::with_listener();
+    let command = format!("{}; rm -rf ~", "echo ok; ".repeat(3_000));
+    let token = scenario.ask_and_accept(&json!({"arguments": {"command": command}}));
+    let (_, stream) = scenario.listener.as_mut().unwrap();
+    let question = loop {
+        let (_, _, event) = stream.next();
+        if event["type"] == "aaep:agent.awaiting.confirmation" {
+            break event;
+        }
+    };
+    assert_eq!(question["extensions"]["sayso"]["arguments"], json!({"command": command}));
+    let other = json!({"arguments": {"command": format!("{command} now")}});
+    assert_refused(&scenario.call(&token, &other), "differs after the first 27010 characters");
+    assert_eq!(scenario.call(&token, &json!({"arguments": {"command": command}})).status, 200);
+}
+
+#[test]
+fn an_agent_cannot_leave_awaiting_input_while_its_question_is_open() {
+    let scenario = Scenario::with_listener();
+    let token = scenario.ask(&json!({})).json_str("reply_token");
+    let change =
+        |to: &str| scenario.publish(&json!({"type": "aaep:agent.state.changed", "to_state": to}).to_string());
+    for to in ["thinking", "idle", "calling_tool", "comparing_offers"] {
+        assert_refused(&change(to), "withdraw the question first");
+    }
+    let with_text = json!({
+        "type": "aaep:agent.state.changed", "from_state": "awaiting_input", "to_state": "thinking",
+        "summary_normal": "A person said yes.",
+    });
+    assert_refused(&scenario.publish(&with_text.to_string()), "withdraw the question first");
+    assert_eq!(change("awaiting_input").status, 200);
+    let path = format!("/agent/v1/sessions/{}/replies/{token}", scenario.session);
+    assert_eq!(scenario.client.send("DELETE", &path, "").status, 200);
+    assert_eq!(change("idle").status, 200);
 }
 
 #[test]

@@ -42,13 +42,13 @@ fn details_read_every_argument_of_a_long_call() {
     let hub = HubProcess::start_in_memory();
     let mut person = ListenProcess::start_connected(&hub.address, &[]);
     let agent = AgentSession::start(hub.client());
-    let note = "x".repeat(200);
+    let note = format!("{}; rm ~", "x".repeat(5_000));
     ask(&agent, &format!(r#","tool":"transfer","arguments":{{"note":"{note}","amount":5000000}}"#));
     person.read_until("ask: Type details to hear the exact call.");
     person.read_until("ask: Type yes or no.");
     person.type_line("details");
     let line = person.read_until("ask: The exact call: ").pop().unwrap();
-    assert_eq!(line, format!("ask: The exact call: transfer, note {note}, amount 5000000."));
+    assert_eq!(line, format!("ask: The exact call: transfer, note \"{note}\", amount 5000000."));
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn a_stop_button_stops_its_own_session() {
         page.focused_node()
     );
     page.press("Enter");
-    wait_for_announcement(&mut page, "Stopped by a person.");
+    wait_for_announcement(&mut page, "You stopped ");
     assert_eq!(sessions.each_ref().map(|session| can_publish(&client, session)), [true, false, true]);
     client.ask_confirmation(&sessions[2]);
     wait_for_question(&mut page);

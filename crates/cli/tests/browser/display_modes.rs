@@ -1,4 +1,4 @@
-//! Forced colours, reduced motion, 400 percent zoom, right-to-left text and verbosity.
+//! Forced colours, high contrast, reduced motion, 400 percent zoom, right-to-left text and verbosity.
 
 use serde_json::json;
 
@@ -28,7 +28,9 @@ fn at_400_percent_zoom_nothing_is_cut_off_and_answers_are_reachable() {
     hub.client().ask_confirmation(&session);
     wait_for_question(&mut page);
     assert_fits(&mut page, "zoomed-confirmation");
-    for name in ["No, reject it", "Yes, accept it", "More time", "Stop the agent", "Answer later"] {
+    assert_eq!(find_torn_badges(&mut page), json!([]));
+    for name in ["No, reject it", "Yes, accept it", "More time", "Details", "Stop the agent", "Answer later"]
+    {
         tab_to(&mut page, &format!("button \"{name}\""));
         let is_visible = "(() => { const box = document.activeElement.getBoundingClientRect();
             return box.top >= 0 && box.bottom <= innerHeight && box.left >= 0 && box.right <= innerWidth; })()";
@@ -46,6 +48,11 @@ fn forced_colours_keep_the_dialog_border_and_reduced_motion_stops_animation() {
     wait_for_question(&mut page);
     page.set_media_preferences(MediaPreferences { forced_colours: true, ..MediaPreferences::DARK });
     page.screenshot("forced-colours");
+    let bar = "getComputedStyle(document.getElementById('announcements')).borderInlineStartWidth";
+    page.run_script(
+        "for (const region of document.querySelectorAll('#announcements > div')) region.replaceChildren()",
+    );
+    assert_eq!(page.evaluate(bar), "0px", "an empty area of announcements has no bar");
     let border = page.evaluate(&format!(
         "getComputedStyle({DIALOG}).borderTopStyle + getComputedStyle({DIALOG}).borderTopWidth"
     ));
@@ -54,6 +61,57 @@ fn forced_colours_keep_the_dialog_border_and_reduced_motion_stops_animation() {
     let count_animated = "[...document.querySelectorAll('*')].filter((element) => { const style = getComputedStyle(element); return style.transitionDuration != '0s' || style.animationName != 'none'; }).length";
     assert_eq!(page.evaluate(count_animated), 0);
     assert!(page.take_errors().is_empty());
+}
+
+/// Returns the badges that are drawn in more than one piece, or whose sign is not in front of their words.
+fn find_torn_badges(page: &mut Page) -> serde_json::Value {
+    page.evaluate(
+        r"[...document.querySelectorAll('.badge')].filter((badge) => badge.checkVisibility()).filter((badge) => {
+            const words = document.createRange();
+            words.selectNodeContents(badge);
+            const [box, text] = [badge.getBoundingClientRect(), words.getBoundingClientRect()];
+            const sign = getComputedStyle(badge, '::before').content == 'none' ? 0 : 8;
+            const before = badge.dir == 'rtl' ? box.right - text.right : text.left - box.left;
+            return badge.getClientRects().length > 1 || before < sign + 4;
+        }).map((badge) => badge.textContent)",
+    )
+}
+
+/// People who ask for more contrast get black and white, and the borders of badges.
+#[test]
+#[ignore = "needs a browser: cargo xtask browser"]
+fn high_contrast_has_black_text_on_white_and_visible_borders() {
+    let (hub, mut browser) = (HubProcess::start_in_memory_with(&["--demo-agent"]), Browser::start());
+    let mut page = open_listening_page(&hub, &mut browser);
+    let session = hub.client().start_session();
+    hub.client().ask_confirmation(&session);
+    wait_for_question(&mut page);
+    for (dark, expected) in [
+        (false, json!(["rgb(0, 0, 0)", "rgb(255, 255, 255)"])),
+        (true, json!(["rgb(255, 255, 255)", "rgb(0, 0, 0)"])),
+    ] {
+        page.set_media_preferences(MediaPreferences { dark, more_contrast: true, ..MediaPreferences::LIGHT });
+        let colours =
+            "(({ color, backgroundColor }) => [color, backgroundColor])(getComputedStyle(document.body))";
+        assert_eq!(page.evaluate(colours), expected);
+        let contrasts = r"[...document.querySelectorAll('.badge, .dialog button, .dialog p')].filter((element) => element.checkVisibility()).map((element) => {
+            const channel = (value) => (value <= 10 ? value / 3294 : ((value / 255 + 0.055) / 1.055) ** 2.4);
+            const luminance = (colour) => { const [r, g, b] = colour.match(/\d+/g).map(Number).map(channel); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+            const surface = (one) => { const colour = getComputedStyle(one).backgroundColor; return colour == 'rgba(0, 0, 0, 0)' ? surface(one.parentElement) : colour; };
+            const [text, behind] = [luminance(getComputedStyle(element).color), luminance(surface(element))];
+            return (Math.max(text, behind) + 0.05) / (Math.min(text, behind) + 0.05);
+        }).reduce((least, one) => Math.min(least, one), 21)";
+        let least = page.evaluate(contrasts).as_f64().unwrap();
+        assert!(least >= 10.0, "the least contrast is {least}");
+        let unbordered = "[...document.querySelectorAll('.dialog .badge')].filter((badge) => getComputedStyle(badge).borderTopColor == 'rgba(0, 0, 0, 0)').length";
+        assert_eq!(page.evaluate(unbordered), 0);
+        let name = if dark { "high-contrast-dark" } else { "high-contrast-light" };
+        page.screenshot(name);
+        assert_no_accessibility_violations(&mut page, name);
+    }
+    page.press("Escape");
+    page.wait_until(&format!("{DIALOG} == null"));
+    page.screenshot("high-contrast-page");
 }
 
 #[test]
@@ -75,7 +133,11 @@ fn right_to_left_text_keeps_its_direction() {
     let directions = page.evaluate(&format!(
         "[...{DIALOG}.querySelectorAll('[lang=ar]')].map((element) => [element.dir, getComputedStyle(element).direction])"
     ));
-    assert_eq!(directions, json!([["rtl", "rtl"], ["rtl", "rtl"]]));
+    assert_eq!(
+        directions,
+        json!([["rtl", "rtl"], ["rtl", "rtl"], ["rtl", "rtl"]]),
+        "title, consequence and details"
+    );
     assert_fits(&mut page, "right-to-left");
 }
 
@@ -93,6 +155,7 @@ fn the_interface_can_be_right_to_left() {
     page.press("Escape");
     page.wait_until(&format!("{DIALOG} == null"));
     assert_fits(&mut page, "right-to-left-interface");
+    assert_eq!(find_torn_badges(&mut page), json!([]));
     let is_mirrored = "document.querySelector('h1').getBoundingClientRect().x > document.getElementById('settings-button').getBoundingClientRect().x";
     assert_eq!(page.evaluate(is_mirrored), true);
 }

@@ -29,7 +29,7 @@ fn event(number: usize, kind: &str, members: &Value) -> Value {
     let mut event = json!({
         "@context": "https://aaep-protocol.org/context/v1", "aaep_version": "1.0.0",
         "type": format!("aaep:agent.{kind}"), "event_id": format!("evt_{number:032x}"),
-        "session_id": "ses_0001", "timestamp": "2026-11-15T12:00:00.000Z",
+        "session_id": "sess_0001", "timestamp": "2026-11-15T12:00:00.000Z",
         "producer": { "agent_id": "flood", "agent_name": "Flood" },
         "localization_hints": { "primary_language": "en" },
     });
@@ -119,7 +119,7 @@ fn the_page_limits_questions_and_sessions_and_still_works() {
     let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
     let questions = (0..20_000).map(|number| {
         let members = json!({
-            "session_id": format!("ses_{:08}", number % 500), "reply_token": format!("rt_{number:032x}"), "urgency": "critical",
+            "session_id": format!("sess_{:08}", number % 500), "reply_token": format!("rt_{number:032x}"), "urgency": "critical",
             "action": format!("Do thing {number}."), "consequence": "Unknown.", "risk_level": "high", "irreversible": true,
             "timeout_seconds": 86400, "default_decision": "reject", "summary_normal": "May I?",
             "timestamp": "2026-11-15T12:00:00.000Z",
@@ -171,7 +171,7 @@ fn the_page_responds_with_ten_thousand_log_entries() {
     wait_for_question(&mut page);
     tab_to(&mut page, "button \"Yes, accept it\"");
     page.press("Enter");
-    wait_for_announcement(&mut page, "You accepted this:");
+    wait_for_announcement(&mut page, "Accepted.");
     page.run_script(
         "document.getElementById('log-title').tabIndex = -1; document.getElementById('log-title').focus()",
     );

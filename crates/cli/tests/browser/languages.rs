@@ -56,11 +56,11 @@ fn a_spanish_session_is_localized_and_marked_with_its_language() {
     check_state(&mut page, "confirmation-es");
     tab_to(&mut page, "button \"Sí, aceptarlo\"");
     page.press("Enter");
-    wait_for_announcement(&mut page, "Terminado:");
+    wait_for_announcement(&mut page, "Demo assistant ha terminado.");
     let expected = [
         "El centro usa ahora estos ajustes.",
         "Demo assistant ha empezado: Preparando una transferencia de demostración.",
-        "Usted ha aceptado esto: Transferir 250 euros a Ben.",
+        "Aceptado.",
     ];
     assert_eq!(announcements(&mut page).get(..3).unwrap(), expected);
     assert_eq!(find_mismarked_english_texts(&mut page), json!([]));
@@ -93,4 +93,36 @@ fn the_yoruba_page_survives_a_reload() {
     page.wait_until("document.getElementById('connection').textContent == 'Ìsopọ̀ wà.'");
     assert_eq!(page.text("#questions-title").as_deref(), Some("Àwọn ìbéèrè"));
     assert_eq!(find_mismarked_english_texts(&mut page), json!([]));
+}
+
+/// Languages are listed by their own names, so that people find theirs. If the page has no texts in the chosen one, it says so.
+#[test]
+#[ignore = "needs a browser: cargo xtask browser"]
+fn languages_have_their_own_names_and_a_missing_one_is_said() {
+    let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
+    let mut page = open_listening_page(&hub, &mut browser);
+    let names = "Object.fromEntries([...document.getElementById('language').options].map(({ value, textContent, lang }) => [value, `${lang} ${textContent}`]))";
+    let names_in_english = page.evaluate(names);
+    for (tag, name) in
+        [("de", "Deutsch"), ("es", "español"), ("ar", "العربية"), ("yo", "Yorùbá"), ("ja", "日本語")]
+    {
+        assert_eq!(names_in_english[tag], format!("{tag} {name}"));
+    }
+    let choose = "{ const select = document.getElementById('language'); select.value = 'de'; select.dispatchEvent(new Event('change', { bubbles: true })); }";
+    page.run_script(choose);
+    let notice = "The hub now uses these settings. This page has no texts in German, so they are in English. Agents may still speak German.";
+    wait_for_announcement(&mut page, notice);
+    assert_eq!(page.text("#settings-result").as_deref(), Some(notice));
+    choose_language(&mut page, "es");
+    assert_eq!(page.evaluate(names), names_in_english, "the names do not depend on the language of the page");
+    // A person whose first language is missing hears it once.
+    page.run_script(choose);
+    page.wait_until("document.documentElement.lang == 'en'");
+    let notice = "This page has no texts in German, so they are in English.";
+    page.reload();
+    wait_for_announcement(&mut page, notice);
+    page.reload();
+    page.wait_until("document.getElementById('connection').textContent == 'Connected.'");
+    let announced = announcements(&mut page);
+    assert!(!announced.iter().any(|text| text.contains(notice)), "{announced:?}");
 }

@@ -24,7 +24,7 @@ fn a_late_listener_sees_the_open_question_and_can_answer() {
     check_state(&mut late, "late");
     tab_to(&mut late, "button \"Yes, accept it\"");
     late.press("Enter");
-    wait_for_announcement(&mut late, "You accepted this:");
+    wait_for_announcement(&mut late, "Accepted.");
     let response = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=30"));
     assert_eq!(
         (response.json_str("decision"), response.json_str("by")),
@@ -45,7 +45,7 @@ fn a_question_answered_elsewhere_closes_and_shows_the_decision() {
     wait_for_question(&mut second);
     tab_to(&mut first, "button \"Yes, accept it\"");
     first.press("Enter");
-    wait_for_announcement(&mut first, "You accepted this:");
+    wait_for_announcement(&mut first, "Accepted.");
     second.wait_until(&format!("{DIALOG}.innerText.includes('Someone else accepted this:')"));
     assert!(
         second.focused_node().starts_with("dialog \"This question is closed\""),
@@ -93,7 +93,7 @@ fn the_page_reconnects_by_itself() {
     assert!(page.take_errors().iter().all(|error| error.source == "network"));
     tab_to(&mut page, "button \"Yes, accept it\"");
     page.press("Enter");
-    wait_for_announcement(&mut page, "You accepted this:");
+    wait_for_announcement(&mut page, "Accepted.");
     let response = hub.client().get(&format!("/agent/v1/sessions/{session}/replies/{token}?wait=30"));
     assert_eq!(
         (response.json_str("decision"), response.json_str("by")),

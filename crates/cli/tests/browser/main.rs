@@ -13,6 +13,7 @@ mod controls;
 mod diacritics;
 mod display_modes;
 mod driver_selftest;
+mod handoffs;
 mod hostile_producer;
 mod languages;
 mod late_join_and_reconnect;

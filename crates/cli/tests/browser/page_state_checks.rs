@@ -98,7 +98,7 @@ fn normalize_tree(tree: &str) -> String {
 fn mask_times(line: &str) -> String {
     let mask_time = |word: &str| {
         let bare = word.trim_start_matches(['"', '(']);
-        let bare = bare.trim_end_matches(['.', '"']);
+        let bare = bare.trim_end_matches(['.', ',', ';', '"']);
         let is_time = matches!(bare.len(), 5 | 8)
             && bare
                 .bytes()
@@ -106,12 +106,14 @@ fn mask_times(line: &str) -> String {
                 .all(|(at, byte)| if at % 3 == 2 { byte == b':' } else { byte.is_ascii_digit() });
         if is_time { word.replace(bare, "TIME") } else { word.to_owned() }
     };
-    let line = line.split(' ').map(mask_time).collect::<Vec<_>>().join(" ");
-    for (before, after) in [("You have about ", " left."), ("cerca de ", ". ")] {
+    let mut line = line.split(' ').map(mask_time).collect::<Vec<_>>().join(" ");
+    for (before, after) in
+        [("About ", " left."), ("cerca de ", "."), ("TIME, took ", "."), ("TIME; tardó ", ".")]
+    {
         if let Some(from) = line.find(before).map(|at| at + before.len())
             && let Some(to) = line[from..].find(after)
         {
-            return format!("{}SOME TIME{}", &line[..from], &line[from + to..]);
+            line = format!("{}SOME TIME{}", &line[..from], &line[from + to..]);
         }
     }
     line

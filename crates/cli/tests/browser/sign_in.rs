@@ -55,7 +55,7 @@ fn a_person_signs_in_listens_answers_and_signs_out() {
     wait_for_question(&mut page);
     tab_to(&mut page, "button \"Yes, accept it\"");
     page.press("Enter");
-    wait_for_announcement(&mut page, "You accepted this:");
+    wait_for_announcement(&mut page, "Accepted.");
     let response = bank.get(&format!("/agent/v1/sessions/{session}/replies/{reply_token}?wait=30"));
     assert_eq!(
         (response.json_str("decision"), response.json_str("by")),

@@ -133,13 +133,15 @@ fn a_question_is_a_card_in_its_place_and_then_shows_its_outcome() {
     page.wait_until(&format!("{DIALOG} == null"));
     let kinds = "[...document.querySelectorAll('.timeline > li')].map((item) => item.className)";
     assert_eq!(page.evaluate(kinds), json!(["output", "question-card dangerous"]));
+    let badges = "[...document.querySelectorAll('.question-card .badge, #question-list .badge')].map((badge) => badge.textContent)";
     assert_eq!(
-        page.evaluate(
-            "[...document.querySelectorAll('.question-card .badge')].map((badge) => badge.textContent)"
-        ),
-        json!(["Waiting for your answer", "High risk.", "This cannot be undone."])
+        page.evaluate(badges),
+        json!(["High risk.", "This cannot be undone.", "Waiting for your answer"])
     );
-    tab_to(&mut page, "button \"Answer Send 5 euros to Ben.\"");
+    let buttons =
+        "[...document.querySelectorAll('button')].filter((button) => button.textContent == 'Answer').length";
+    assert_eq!(page.evaluate(buttons), 1, "a question has one button in the page");
+    tab_to(&mut page, "button \"Answer local: Send 5 euros to Ben.\"");
     page.press("Enter");
     page.wait_until(&format!("{DIALOG} != null"));
     tab_to(&mut page, "button \"No, reject it\"");
@@ -162,6 +164,7 @@ fn child_sessions_are_grouped_and_a_second_agent_is_named() {
     let mut event = |session: &str, kind: &str, agent: &str, members: Value| {
         number += 1;
         let mut event = json!({
+            "@context": "https://aaep-protocol.org/context/v1",
             "type": format!("aaep:agent.{kind}"), "event_id": format!("evt_{number:032x}"), "session_id": session,
             "timestamp": "2026-11-15T12:00:00.000Z", "producer": { "agent_id": agent, "agent_name": agent },
             "localization_hints": { "primary_language": "en" },
@@ -170,13 +173,13 @@ fn child_sessions_are_grouped_and_a_second_agent_is_named() {
         format!("event: aaep.event\nid: {}\ndata: {event}\n\n", event["event_id"].as_str().unwrap())
     };
     let output = |text: &str| json!({ "chunk": text, "output_id": text, "complete": true });
-    let parent = json!({ "summary_normal": "Searching.", "extensions": { "sayso": { "parent_session_id": "ses_a" } } });
+    let parent = json!({ "summary_normal": "Searching.", "extensions": { "sayso": { "parent_session_id": "sess_a" } } });
     let stream = [
-        event("ses_a", "session.started", "planner", json!({ "summary_normal": "Planning a trip." })),
-        event("ses_a", "output.streaming", "planner", output("I ask the scout.")),
-        event("ses_a", "output.streaming", "scout", output("There is a train.")),
-        event("ses_b", "session.started", "searcher", parent),
-        event("ses_c", "session.started", "mailer", json!({ "summary_normal": "Writing." })),
+        event("sess_a", "session.started", "planner", json!({ "summary_normal": "Planning a trip." })),
+        event("sess_a", "output.streaming", "planner", output("I ask the scout.")),
+        event("sess_a", "output.streaming", "scout", output("There is a train.")),
+        event("sess_b", "session.started", "searcher", parent),
+        event("sess_c", "session.started", "mailer", json!({ "summary_normal": "Writing." })),
     ]
     .concat();
     let mut page = browser.open_page();
@@ -187,7 +190,7 @@ fn child_sessions_are_grouped_and_a_second_agent_is_named() {
     );
     let mut page = open_page_at(&hub.address, page);
     page.wait_until("document.querySelectorAll('.session').length == 3");
-    page.wait_until("document.querySelectorAll('.output').length == 2");
+    page.wait_until("document.querySelectorAll('.output .text:not(:empty)').length == 2");
     let headings = page.evaluate(
         "[...document.querySelectorAll('#session-list > .session > .children > .session h4')].map((heading) => heading.textContent)",
     );
@@ -200,4 +203,56 @@ fn child_sessions_are_grouped_and_a_second_agent_is_named() {
     wait_for_announcement(&mut page, "scout: There is a train.");
     page.screenshot("child-sessions");
     assert_no_accessibility_violations(&mut page, "child sessions");
+}
+
+/// While an agent works, its card says what it does, how far it is and how long it still needs. When it has ended, the card says how long
+/// it took. What else it said is under "Details".
+#[test]
+#[ignore = "needs a browser: cargo xtask browser"]
+fn a_card_shows_what_the_agent_does_and_what_it_said_about_the_session() {
+    let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
+    let mut page = open_listening_page(&hub, &mut browser);
+    let client = hub.client();
+    let start = json!({
+        "summary_normal": "Planning a trip to Lyon.", "localization_hints": { "primary_language": "en" },
+        "request_text": "Plan my trip to Lyon.", "tools_available": ["find_trains", "book_hotel"],
+    });
+    let session = client.post("/agent/v1/sessions", &start.to_string()).json_str("session_id");
+    let publish = |event: Value| {
+        let response = client.post(&format!("/agent/v1/sessions/{session}/events"), &event.to_string());
+        assert_eq!(response.status, 200, "{response:?}");
+    };
+    publish(json!({
+        "type": "aaep:agent.progress.updated", "progress": { "step": 3, "total_steps": 7 }, "eta_ms": 120_000,
+        "summary_normal": "Comparing trains to Lyon on Friday.",
+    }));
+    page.wait_until(
+        "document.querySelector('.activity').textContent == 'Comparing trains to Lyon on Friday.'",
+    );
+    page.wait_until("/^Working\\. Step 3 of 7\\. About 2 minutes left\\. Since \\d\\d:\\d\\d\\./.test(document.querySelector('.meta').textContent)");
+    page.run_script("document.querySelector('.facts summary').click()");
+    page.wait_until("document.querySelectorAll('.facts li').length == 2");
+    let lines = "[...document.querySelectorAll('.facts li')].map((line) => line.textContent)";
+    assert_eq!(
+        page.evaluate(lines),
+        json!(["The request was: Plan my trip to Lyon.", "local has these tools: find trains, book hotel"])
+    );
+    check_state(&mut page, "working");
+    publish(json!({
+        "type": "aaep:agent.session.completed", "summary_normal": "The trip is planned.",
+        "result_uri": "https://trips.example/17?token=x",
+    }));
+    page.wait_until("/^Finished\\. \\d\\d:\\d\\d, took \\d+ seconds?\\./.test(document.querySelector('.meta').textContent)");
+    page.wait_until("document.querySelector('.activity').hidden");
+    assert_eq!(
+        page.text(".note").as_deref(),
+        Some("The trip is planned. The full result is at: trips.example")
+    );
+    assert_eq!(page.evaluate("document.querySelector('.note a').href"), "https://trips.example/17?token=x");
+    assert_eq!(
+        page.evaluate("document.querySelectorAll('[aria-live] a').length"),
+        0,
+        "announcements have no links"
+    );
+    check_state(&mut page, "finished");
 }

@@ -325,6 +325,6 @@ fn a_gap_is_announced_with_the_current_state() {
     second.publish(r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#);
     person.signal("-CONT");
     person.read_until("notice: Some of what you missed is no longer stored. Here is how things stand.");
-    person.read_until("agent: In session 1: local is thinking.");
+    person.read_until("agent: In session 1: local is using a tool.");
     person.read_until("session: In session 2: local has ended. How it ended is not known.");
 }

@@ -68,9 +68,11 @@ fn a_session_is_printed_line_by_line() {
             "answer: Question 1: yes.",
             "answer: Accepted.",
             "agent: local is thinking.",
+            "agent: local is using a tool.",
             "tool: Sending 5 euros to Ben. This cannot be undone.",
             "progress: Step 1 of 2.",
             "tool: The tool send has finished.",
+            "agent: local is thinking.",
             "session: local has finished. Ben has his money.",
         ]
     );

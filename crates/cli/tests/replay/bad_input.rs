@@ -4,7 +4,7 @@ use crate::asp::xml_parser;
 use crate::replay::capture_process::repository_recording;
 use testing::cli::run_sayso;
 
-fn event(number: usize, at: &str, kind: &str, members: &str) -> String {
+pub(super) fn event(number: usize, at: &str, kind: &str, members: &str) -> String {
     format!(
         r#"{{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"aaep:agent.{kind}","event_id":"evt_{number:032}","session_id":"sess_00000000000000000000000000000001","timestamp":"2026-05-24T{at}Z","producer":{{"agent_id":"bank"}},"urgency":"normal",{members}}}"#
     )
@@ -70,7 +70,7 @@ fn a_timestamp_that_goes_back_is_reported_and_causes_no_delay() {
     let traced = run_sayso(&["replay", "-", "--visualize"], &text);
     assert_eq!(traced.exit_code, 1);
     assert!(
-        traced.stdout.contains("-11:00:00.000 session 1, state: From idle to thinking."),
+        traced.stdout.contains("-11:00:00.000 session 1, bank, state: From idle to thinking."),
         "{}",
         traced.stdout
     );

@@ -5,6 +5,7 @@ mod capture;
 mod capture_interruptions;
 mod capture_process;
 mod capture_resume;
+mod every_event;
 mod replay_server;
 mod replay_terminal;
 mod trace_and_svg;

@@ -122,7 +122,7 @@ const NEVER_NAMED: [(&str, &[&str]); 5] = [
 ];
 
 /// Rules of the severity `warning` that an agent can break without being refused. To keep them is the agent's duty.
-const PASSED_ON: [&str; 17] = [
+const PASSED_ON: [&str; 16] = [
     "AAEP-11.3.2-1",
     "AAEP-11.3.3-4",
     "AAEP-11.4.2-2",
@@ -134,10 +134,9 @@ const PASSED_ON: [&str; 17] = [
     "AAEP-3.7-4",
     "AAEP-4.2.2-5",
     "AAEP-4.5.2-2",
+    "AAEP-4.5.3-2",
     "AAEP-7.3.1-3",
     "AAEP-7.9-2",
-    "AAEP-9.3.1-2",
-    "AAEP-9.3.1-7",
     "C-A12",
     "C-B5",
 ];
@@ -206,6 +205,8 @@ impl HubScenario {
     fn start() -> Self {
         let limits = [
             "--hub-criticals-per-minute",
+            "1000000",
+            "--hub-total-criticals-per-minute",
             "1000000",
             "--hub-questions-per-minute",
             "1000000",

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use testing::cli::{create_token, run_sayso};
-use testing::http::TestResponse;
+use testing::http::{TestClient, TestResponse};
 use testing::hub::HubProcess;
 use testing::messages::REPLY_CAPABILITIES;
 
@@ -210,6 +210,108 @@ fn an_empty_body_is_called_empty_and_misspelled_names_get_a_suggestion() {
         r#"{"type":"aaep:agent.tool.invoked","tool":"look","summary_normal":"Looking.","weather":"fine"}"#;
     let response = client.post(&path("events"), event_with_unrelated_member);
     assert!(response.status == 422 && !response.body.contains("did you mean"), "{response:?}");
+}
+
+/// Asserts that a request is refused with this text.
+fn assert_refused_with(client: &TestClient, path: &str, body: &str, expected: &str) {
+    let response = client.post(path, body);
+    assert!(matches!(response.status, 400 | 422), "{body}: {response:?}");
+    assert!(response.body.contains(expected), "{body}: {expected} is not in {response:?}");
+}
+
+#[test]
+fn misspelled_members_parameters_and_types_get_a_suggestion() {
+    let hub = HubProcess::start_in_memory();
+    let client = hub.client();
+    let session = client.start_session();
+    let path = |last: &str| format!("/agent/v1/sessions/{session}/{last}");
+    for (event, suggestion) in [
+        (r#"{"type":"tool.invoked","tool":"look"}"#, "aaep:agent.tool.invoked"),
+        (r#"{"type":"aaep:agent.progress.updated","progress":{"percnt":5}}"#, "did you mean percent?"),
+        (
+            r#"{"type":"aaep:agent.tool.invoked","tool":"look","localization_hints":{"primary_language":"en","text_directon":"ltr"}}"#,
+            "did you mean text_direction?",
+        ),
+        (r#"{"type":"aaep:agent.tool.invoked","tool":"look","argments":{}}"#, "did you mean arguments?"),
+        (r#"{"type":"aaep:agent.state.changed","to_state":"idle","prducer":"x"}"#, "did you mean producer?"),
+    ] {
+        assert_refused_with(&client, &path("events"), event, suggestion);
+    }
+    for (start, suggestion) in [
+        (r#"{"summary_normal":"A.","parnt":"sess_1"}"#, "did you mean parent?"),
+        (r#"{"summary_normal":"A.","producer_s":[]}"#, "did you mean producers?"),
+        (r#"{"summary_normal":"A.","producer":{"agent_nam":"Bank"}}"#, "did you mean agent_name?"),
+    ] {
+        assert_refused_with(&client, "/agent/v1/sessions", start, suggestion);
+    }
+    let question = r#"{"action":"A.","consequence":"B.","timeout_seconds":60,"default_decision":"reject","tol":"send","arguments":{}}"#;
+    assert_refused_with(
+        &client,
+        &path("confirmations"),
+        question,
+        r#"did you mean tool instead of \"tol\"?"#,
+    );
+    assert_refused_with(&client, &path("output?complte=true"), "A.", "did you mean complete?");
+    let request = r#"{"type":"subscription.request","capabilites":{}}"#;
+    assert!(client.post("/aaep/v1/subscriptions", request).status >= 400);
+}
+
+#[test]
+fn no_finding_asks_for_what_the_hub_supplies() {
+    let hub = HubProcess::start_in_memory();
+    let client = hub.client();
+    let session = client.start_session();
+    let events = format!("/agent/v1/sessions/{session}/events");
+    let bodies = [
+        (&*events, r#"{"type":"aaep:agent.state.changed"}"#),
+        (&*events, r#"{"type":"aaep:agent.state.changed","to_state":""}"#),
+        (&*events, r#"{"type":"aaep:agent.tool.invoked"}"#),
+        (&*events, r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":""}"#),
+        (&*events, r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":null}"#),
+        (&*events, r#"{"type":"aaep:agent.tool.completed","tool":"look"}"#),
+        (&*events, r#"{"type":"aaep:agent.progress.updated"}"#),
+        ("confirmations", "{}"),
+        ("clarifications", "{}"),
+        ("handoffs", "{}"),
+    ];
+    for (path, body) in bodies {
+        let path =
+            if path == events { events.clone() } else { format!("/agent/v1/sessions/{session}/{path}") };
+        let response = client.post(&path, body);
+        assert_eq!(response.status, 422, "{body}: {response:?}");
+        for supplied in [
+            "reply_token",
+            "from_state",
+            "summary_normal",
+            "call_ ",
+            "event_id",
+            "session_id",
+            "timestamp",
+            "localization_hints",
+            "primary_language",
+            "urgency",
+            "aaep_version",
+        ] {
+            assert!(!response.body.contains(supplied), "{body}: the hub supplies {supplied}: {response:?}");
+        }
+    }
+    let with_token = r#"{"question":"Which?","timeout_seconds":60,"reply_token":"rpl_1"}"#;
+    let clarifications = format!("/agent/v1/sessions/{session}/clarifications");
+    assert_refused_with(&client, &clarifications, with_token, "reply_token is set by the hub");
+}
+
+#[test]
+fn the_findings_of_a_batch_name_the_event() {
+    let hub = HubProcess::start_in_memory();
+    let client = hub.client().with_header("Content-Type: application/x-ndjson");
+    let session = hub.client().start_session();
+    let path = format!("/agent/v1/sessions/{session}/events");
+    let thinking = r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#;
+    let wrong = r#"{"type":"aaep:agent.state.changed"}"#;
+    assert_refused_with(&client, &path, &format!("{thinking}\n{wrong}\n{thinking}"), "event 2 of 3: ");
+    assert_refused_with(&client, &path, &format!("{thinking}\n[]"), "event 2 of 2: ");
+    let alone = hub.client().post(&path, wrong);
+    assert!(alone.status == 422 && !alone.body.contains("of 1"), "{alone:?}");
 }
 
 #[test]

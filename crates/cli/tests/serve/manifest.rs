@@ -145,6 +145,26 @@ fn a_signed_manifest_is_inlined_on_stdio() {
 }
 
 #[test]
+fn the_manifest_claims_complete_levels_of_a_released_version() {
+    let hub = HubProcess::start_in_memory();
+    let manifest: Value = serde_json::from_str(&hub.client().get(WELL_KNOWN).body).unwrap();
+    let levels: Vec<u64> = manifest["conformance_levels_supported"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_u64)
+        .collect();
+    let highest = *levels.iter().max().unwrap();
+    assert_eq!(levels, (1..=highest).collect::<Vec<_>>(), "a level includes all lower ones");
+    let versions = manifest["aaep_versions_supported"].as_array().unwrap();
+    assert!(!versions.is_empty());
+    for version in versions {
+        let is_release = version.as_str().is_some_and(|text| !text.contains('-') && !text.starts_with("0."));
+        assert!(is_release, "{version}");
+    }
+}
+
+#[test]
 fn the_manifest_lists_transports_and_socket_framings() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("hub.sock");

@@ -36,6 +36,7 @@ mod shell_example;
 mod sign_in;
 mod slow_clients;
 mod stdio;
+mod supplied_members;
 mod threats;
 pub(crate) mod tls;
 mod unix;

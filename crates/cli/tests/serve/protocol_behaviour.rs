@@ -358,6 +358,21 @@ fn a_clarification_that_nobody_answers_has_its_default_response() {
     }
 }
 
+/// §5.3.1.5: if no listener can answer clarifications, the default applies at once.
+#[test]
+fn a_clarification_that_nobody_can_answer_has_its_default_at_once() {
+    let hub = HubProcess::start_in_memory();
+    let client = hub.client();
+    let subscription = client.subscribe(r#"{"supports_confirmation_reply":true}"#);
+    let _stream = client.open_event_stream(&subscription, None);
+    let session = client.start_session();
+    let question = r#"{"question":"Who?","timeout_seconds":86400,"default_response":"Ben"}"#;
+    let opened = client.post(&format!("/agent/v1/sessions/{session}/clarifications"), question);
+    let token = opened.json_str("reply_token");
+    let outcome = client.get(&format!("/agent/v1/sessions/{session}/replies/{token}")).json();
+    assert_eq!((&outcome["by"], &outcome["response"]), (&json!("unreachable"), &json!("Ben")), "{outcome}");
+}
+
 /// §6.5.2, §9.4.1: what a question names as usable is accepted, and nothing else.
 #[test]
 fn every_kind_of_response_that_a_question_names_is_accepted_and_no_other() {

@@ -44,17 +44,19 @@ fn a_session_runs_from_start_to_end() {
     assert_eq!(other_amount.status, 422, "{other_amount:?}");
     assert!(other_amount.body.contains("AAEP-4.3.1-3"), "the response names the rule: {}", other_amount.body);
     assert_eq!(client.post(&path("events"), &call("5.00")).status, 200);
-    assert_eq!(stream.next_type(), "tool.invoked");
+    assert_eq!(
+        (stream.next_type(), stream.next_type()),
+        ("state.changed".into(), "tool.invoked".into()),
+        "the hub reports the state calling_tool"
+    );
     let last_events = [
         r#"{"type":"aaep:agent.tool.completed","tool":"send","tool_call_id":"call_1","status":"success","summary_normal":"Sent."}"#,
         r#"{"type":"aaep:agent.session.completed","summary_normal":"All done."}"#,
     ];
     let ndjson = client.with_header("Content-Type: application/x-ndjson");
     assert_eq!(ndjson.post(&path("events"), &last_events.join("\n")).status, 200);
-    assert_eq!(
-        (stream.next_type(), stream.next_type()),
-        ("tool.completed".into(), "session.completed".into())
-    );
+    let types = [stream.next_type(), stream.next_type(), stream.next_type()];
+    assert_eq!(types, ["tool.completed", "state.changed", "session.completed"]);
     assert_eq!(client.post(&path("events"), last_events[1]).status, 404, "the session is over");
 }
 

@@ -262,6 +262,8 @@ fn t7_an_extension_decides_nothing_and_impersonates_nobody() {
     assert_eq!(scenario.ada.reply(&scenario.ada_subscription, &scenario.token, "accept").status, 204);
     assert_eq!(scenario.read_until_resolved().len(), 1, "forged events must not be delivered");
     assert_eq!(scenario.publish(&call).status, 200, "after an acceptance, the extension is passed on");
+    let (_, _, state) = scenario.ada_stream.next();
+    assert_eq!(state["to_state"], "calling_tool", "{state}");
     let (_, _, event) = scenario.ada_stream.next();
     assert_eq!(event["extensions"]["bank"]["confirmed"], true, "{event}");
     assert!(event["@context"].as_array().unwrap().contains(&"https://bank.example/ns/v1".into()), "{event}");

@@ -55,6 +55,7 @@ fn assert_decision_is_announced(kind: TransportKind, decision: &str) {
     let called = fixture.agent.post(&format!("/agent/v1/sessions/{session}/events"), &call.to_string());
     assert_eq!(called.status, if decision == "accept" { 200 } else { 422 }, "{called:?}");
     if decision == "accept" {
+        assert_eq!(connection.next_event()["to_state"], "calling_tool", "the hub reports the state");
         assert_eq!(connection.next_event()["type"], "aaep:agent.tool.invoked");
     }
 }

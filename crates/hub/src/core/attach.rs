@@ -464,6 +464,7 @@ impl Core {
             own_states: &live.own_states,
             correlation_id: live.correlation_id.as_deref(),
             marks: live.marks(producer, true),
+            summary: None,
         };
         let mut event = TapeWriter::default();
         let payload = hub_event.payload.doc().ok()?.root();

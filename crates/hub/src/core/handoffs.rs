@@ -17,6 +17,7 @@ use super::hub_messages;
 use super::notifications::HubEvent;
 use super::producers::SessionRole;
 use super::publish::EventBatch;
+use super::supplied_summary::SuppliedSummary;
 use super::{Core, OwnedEntry, TurnContext};
 use crate::Principal;
 use crate::command::{
@@ -414,6 +415,9 @@ fn request_event(request: &JsonValue<'_>) -> HubEvent {
                 out.copy_key(&name);
                 out.copy(&value);
             }
+        }
+        if let Some(summary) = SuppliedSummary::for_event(&EventType::HandoffRequested, request, "") {
+            summary.write(out);
         }
     })
 }

@@ -19,6 +19,13 @@ pub(super) struct LocalizedMessage {
     yo: &'static str,
 }
 
+impl LocalizedMessage {
+    /// Returns each language and the text in it.
+    pub(super) fn texts(&self) -> [(&'static str, &'static str); 3] {
+        [("en", self.en), ("es", self.es), ("yo", self.yo)]
+    }
+}
+
 const fn message(en: &'static str, es: &'static str, yo: &'static str) -> LocalizedMessage {
     LocalizedMessage { en, es, yo }
 }
@@ -164,6 +171,32 @@ const SESSION_STOPPED_TOOL_UNFINISHED: LocalizedMessage = message(
     "Se paró la sesión. La herramienta no terminó.",
     "A dá ìjókòó náà dúró. Irinṣẹ́ náà kò parí.",
 );
+
+/// The summary of a call, with `{}` for the name of the tool.
+pub(super) const USING_TOOL: LocalizedMessage =
+    message("Using the tool {}.", "Usando la herramienta {}.", "Ó ń lo irinṣẹ́ {}.");
+
+/// The summaries of progress, with `{}` for each number.
+pub(super) const PERCENT: LocalizedMessage =
+    message("{} percent.", "{} por ciento.", "Ìdá {} nínú ọgọ́rùn-ún.");
+pub(super) const STEP_OF: LocalizedMessage =
+    message("Step {} of {}.", "Paso {} de {}.", "Ìgbésẹ̀ {} nínú {}.");
+pub(super) const STEP: LocalizedMessage = message("Step {}.", "Paso {}.", "Ìgbésẹ̀ {}.");
+
+/// Returns the summary of the result of a call, with `{}` for the name of the tool.
+pub(super) fn tool_result_message(status: &str) -> &'static LocalizedMessage {
+    const FINISHED: LocalizedMessage =
+        message("The tool {} has finished.", "La herramienta {} ha terminado.", "Irinṣẹ́ {} ti parí.");
+    const FAILED: LocalizedMessage =
+        message("The tool {} failed.", "La herramienta {} ha fallado.", "Irinṣẹ́ {} ti kùnà.");
+    const UNFINISHED: LocalizedMessage =
+        message("The tool {} did not finish.", "La herramienta {} no terminó.", "Irinṣẹ́ {} kò parí.");
+    match status {
+        "error" => &FAILED,
+        "timeout" => &UNFINISHED,
+        _ => &FINISHED,
+    }
+}
 
 /// Creates a state change. `from` is written if it is given.
 pub(super) fn state_changed_event(

@@ -30,6 +30,8 @@ mod sessions;
 mod shaper_limit;
 mod subscriber_messages;
 mod subscription;
+mod supplied_states;
+mod supplied_summary;
 mod telemetry;
 mod token_registry;
 
@@ -54,6 +56,8 @@ use crate::delivery::Frame;
 use crate::owned_entry::OwnedEntry;
 use crate::telemetry::{HubMetrics, LogEvent};
 use crate::{AgentConnectionId, HubLimits, Principal};
+pub(crate) use supplied_summary::SuppliedSummary;
+
 use agent_connections::AgentConnections;
 use agent_manifests::{ManifestChange, ManifestRegistry};
 use attach::AttachPoint;

@@ -97,9 +97,13 @@ fn deadline_event(token: &ReplyToken, deadline: UnixMillis, announcement: &str, 
     .with_extension(SaysoExtension::DeadlineExtended { token: token.clone(), deadline })
 }
 
-/// Adds the hub's texts to an agent's state change without a summary, because listeners need a text (§9.3.1). Returns
-/// `None` for any other event.
-pub(super) fn complete_bare_state_change(doc: &Doc<'_>, scratch: &mut ScratchBuffers) -> Option<HubEvent> {
+/// Adds the hub's texts to an agent's state change without a summary, because listeners need a text (§9.3.1). Leaves out
+/// its `from_state` if the hub replaces it. Returns `None` for any other event.
+pub(super) fn complete_bare_state_change(
+    doc: &Doc<'_>,
+    replaces_from_state: bool,
+    scratch: &mut ScratchBuffers,
+) -> Option<HubEvent> {
     // A quick check, because few events qualify.
     let event = doc.source();
     if event.len() > MAX_BARE_STATE_CHANGE_BYTES
@@ -114,6 +118,7 @@ pub(super) fn complete_bare_state_change(doc: &Doc<'_>, scratch: &mut ScratchBuf
             "type" if value.is_text("aaep:agent.state.changed") => {}
             "urgency" if value.is_text("normal") => {}
             "producer" => {}
+            "from_state" if replaces_from_state => {}
             "from_state" => from = Some(value.text()?),
             "to_state" => to = Some(value.text()?),
             _ => return None,
@@ -202,7 +207,7 @@ mod tests {
     fn only_a_bare_state_change_gets_the_hubs_text() {
         let with_hub_text = |event: &str| {
             let document = OwnedDoc::read(event).unwrap();
-            let event = complete_bare_state_change(&document.doc(), &mut ScratchBuffers::default())?;
+            let event = complete_bare_state_change(&document.doc(), false, &mut ScratchBuffers::default())?;
             Some(event.payload.source().to_owned())
         };
         let text =

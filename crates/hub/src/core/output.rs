@@ -72,9 +72,11 @@ impl Core {
         };
         let open_output = live.machine.open_outputs().find(is_same_output);
         let mut position = open_output.map_or(0, |open| open.next_position);
-        // While a question is open, leaving `awaiting_input` would mean that the question was answered (decision 15).
-        let awaits_input = *live.state_of(&producer) == AgentState::AwaitingInput;
-        let needs_state_change = !awaits_input && *live.state_of(&producer) != AgentState::WritingOutput;
+        // While a question is open, leaving `awaiting_input` would mean that the question was answered (decision 15). While a
+        // tool runs, the agent must not leave `calling_tool` (§4.3.2).
+        let keeps_state =
+            *live.state_of(&producer) == AgentState::AwaitingInput || live.is_tool_running(&producer);
+        let needs_state_change = !keeps_state && *live.state_of(&producer) != AgentState::WritingOutput;
         if chunk.text.is_empty() && !chunk.complete {
             return MalformedRequest::NoText.into();
         }
@@ -93,7 +95,7 @@ impl Core {
             events.push(chunk_event(self.scratch.take_writer(), chunk, text, position, complete, &[]));
             position += text.chars().count() as u64;
         }
-        if chunk.complete && !awaits_input && !chunk.agent_reports_state {
+        if chunk.complete && !keeps_state && !chunk.agent_reports_state {
             events.push(hub_messages::state_changed_event(&mut self.scratch, None, &AgentState::Thinking));
         }
         for event in &mut events {

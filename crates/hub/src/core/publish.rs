@@ -18,12 +18,14 @@ use super::producers::{SessionRole, producer_refusal};
 use super::questions::violation;
 use super::quotas::RateLimit;
 use super::sessions::LiveSession;
+use super::supplied_states::SuppliedStates;
+use super::supplied_summary::SuppliedSummary;
 use super::{CommittedEvent, Core, OwnedEntry, PostCommit, TurnContext};
 use crate::command::{ClosedItem, HubReply, MalformedRequest, ReplacedCallId, RequestBody, TurnOutput};
 use crate::compose::{self, EnvelopeFields, SaysoExtension};
 use crate::delivery::{Frame, OrderingClass};
 use crate::telemetry::LogEvent;
-use crate::{Principal, bound_arguments};
+use crate::{Principal, agent_findings, bound_arguments};
 
 impl Core {
     /// Handles `POST /agent/v1/sessions/{id}/events`: publishes all events or none.
@@ -75,8 +77,9 @@ impl Core {
         let mut savepoint = self.create_savepoint(count > 1);
         let mut emitted = EmittedEvents { ids: Vec::with_capacity(count), ..EmittedEvents::default() };
         let staged = match events {
-            EventBatch::FromAgent(bodies, role) => bodies.iter().try_for_each(|body| {
-                self.emit_agent_event(session, role, body, &mut savepoint, &mut emitted, context)?;
+            EventBatch::FromAgent(bodies, role) => bodies.iter().zip(1..).try_for_each(|(body, number)| {
+                self.emit_agent_event(session, role, body, &mut savepoint, &mut emitted, context)
+                    .map_err(|refusal| name_event(refusal, number, count))?;
                 self.check_request_bytes().map_err(HubReply::from)
             }),
             EventBatch::ForAgent(events, _) => events.into_iter().try_for_each(|event| {
@@ -132,8 +135,9 @@ impl Core {
             }
         }
         self.last_position = savepoint.position;
-        if let (Some(live), Some(machine)) = (self.sessions.get_mut(session), savepoint.machine) {
+        if let (Some(live), Some((machine, states))) = (self.sessions.get_mut(session), savepoint.machine) {
             live.machine = machine;
+            live.supplied_states = states;
         }
     }
 
@@ -183,19 +187,26 @@ impl Core {
             self.check_may_end(session, &producer)?;
             self.close_open_items(session, savepoint, emitted, context)?;
         }
-        let bare_state_change = notifications::complete_bare_state_change(&doc, &mut self.scratch);
+        self.check_state_change(session, &producer, &doc.root())?;
+        self.supply_state(session, &producer, &doc, savepoint, context)?;
+        let replaces_from_state = self.end_supplied_states(session, &producer, &doc, savepoint);
+        let bare_state_change =
+            notifications::complete_bare_state_change(&doc, replaces_from_state, &mut self.scratch);
         let id = if let Some(hub_event) = bare_state_change {
-            self.emit_hub_event(session, hub_event.with_producer(producer), Some(savepoint), context)?
+            let hub_event = hub_event.with_producer(producer.clone());
+            self.emit_hub_event(session, hub_event, Some(savepoint), context)?
         } else {
             let draft = EventDraft {
                 doc: &doc,
                 origin: EventOrigin::Agent,
                 extension: None,
                 producer: Some(&producer),
+                replaces_from_state,
             };
             self.emit_draft(session, &draft, Some(savepoint), context)?
         };
         emitted.ids.push(id);
+        self.end_supplied_state(session, &producer, &doc, savepoint, context)?;
         let call_id = doc.root().member("tool_call_id");
         if let Some((given, id)) = call_id.and_then(|id| compose::foreign_call_id(&id))
             && !emitted.replaced_call_ids.iter().any(|replaced| replaced.id == id)
@@ -204,6 +215,25 @@ impl Core {
         }
         self.scratch.request_tape = tape;
         Ok(())
+    }
+
+    /// Refuses a change of state out of `awaiting_input` while a question of the producer is open, because listeners take
+    /// that change for the outcome of the question (decision 15).
+    fn check_state_change(
+        &self,
+        session: &SessionId,
+        producer: &str,
+        event: &JsonValue<'_>,
+    ) -> Result<(), HubReply> {
+        let is_state_change =
+            event.member("type").is_some_and(|kind| kind.is_text(EventType::StateChanged.as_str()));
+        let leaves =
+            is_state_change && event.member("to_state").is_some_and(|to| !to.is_text("awaiting_input"));
+        if !leaves || !self.has_open_question(session, producer) {
+            return Ok(());
+        }
+        let found = "a question is still open; withdraw the question first".to_owned();
+        Err(HubReply::RuleViolations(vec![violation(Rule::AWAITING_INPUT_LEFT, "/to_state", found)]))
     }
 
     /// Refuses the end of a session by a producer other than the main one, because the session ends for all of them.
@@ -252,6 +282,7 @@ impl Core {
             origin: EventOrigin::Hub,
             extension: event.extension.as_ref(),
             producer: event.producer.as_deref(),
+            replaces_from_state: false,
         };
         let id = self.emit_draft(session, &draft, savepoint, context)?;
         self.scratch.recycle_writer(event.payload);
@@ -289,6 +320,7 @@ impl Core {
             own_states: &live.own_states,
             correlation_id: live.correlation_id.as_deref(),
             marks: live.marks(producer, !live.machine.is_open()),
+            summary: None,
         };
         let root = draft.doc.root();
         let kind = match draft.origin {
@@ -297,6 +329,15 @@ impl Core {
             }
             EventOrigin::Hub | EventOrigin::Question(..) => None,
         };
+        let described_kind = match draft.origin {
+            EventOrigin::Question(kind, _) => Some(kind),
+            EventOrigin::Agent | EventOrigin::Hub => kind.as_ref(),
+        };
+        let summary = described_kind.and_then(|kind| {
+            let language = compose::primary_language(root.member("localization_hints"), &envelope);
+            SuppliedSummary::for_event(kind, &root, &language)
+        });
+        let envelope = EnvelopeFields { summary: summary.as_ref(), ..envelope };
         // A question that is published as an event could not be answered.
         if matches!(kind, Some(EventType::AwaitingConfirmation | EventType::AwaitingClarification)) {
             return Err(MalformedRequest::QuestionPublished.into());
@@ -312,6 +353,7 @@ impl Core {
         let hidden: &[&str] = match draft.origin {
             EventOrigin::Question(..) => &["reply_token", "tool", "tool_call_id", "arguments"],
             EventOrigin::Agent if is_call => &["reply_token", "arguments"],
+            EventOrigin::Agent if draft.replaces_from_state => &["from_state"],
             EventOrigin::Agent | EventOrigin::Hub => &[],
         };
         let tool = call_member("tool").and_then(|tool| tool.text());
@@ -382,7 +424,9 @@ impl Core {
             list.into_iter().filter(|finding| finding.severity == Severity::Error).collect()
         };
         if findings.has_error() {
-            return Err(HubReply::RuleViolations(errors(findings.take())));
+            let mut found = errors(findings.take());
+            agent_findings::adapt_to_request(&mut found, doc);
+            return Err(HubReply::RuleViolations(found));
         }
         let CheckedDocument::Event(step) = checked else { return Err(MalformedRequest::UnknownEvent.into()) };
         let step = step.borrow();
@@ -413,7 +457,9 @@ impl Core {
         if let Err(found) = live.machine.try_apply(&step) {
             let id = live.id.clone();
             let call = guarded_call(&step, &id, composed).filter(GuardedCall::needs_consent);
-            let other_consent = call.and_then(|call| self.describe_other_consent(&call));
+            let other_consent = call.and_then(|call| {
+                self.describe_other_consent(&call).or_else(|| self.explain_missing_consent(&call, context))
+            });
             let mut found = errors(found);
             if let Some((pointer, text)) = other_consent {
                 for finding in found.iter_mut().filter(|finding| is_consent_rule(finding.rule)) {
@@ -460,16 +506,37 @@ impl Core {
         Ok(id)
     }
 
-    /// Says how a call differs from the latest unused consent for the same tool, and where. Returns `None` if there is no
-    /// such consent, or if the call does not differ from it.
+    /// Says why a dangerous call is not permitted, if somebody was asked. Returns `None` if nobody was.
+    fn explain_missing_consent(
+        &mut self,
+        call: &GuardedCall<'_>,
+        context: &TurnContext,
+    ) -> Option<(&'static str, String)> {
+        match self.questions.spend(call, context.now) {
+            Ok(change) => {
+                self.questions.abandon(change);
+                None
+            }
+            Err(SpendError::NotAsked) => None,
+            Err(error) => Some(("/tool", error.to_string())),
+        }
+    }
+
+    /// Says how a call differs from the latest unused consent, and where. A consent for the same tool is preferred. Returns
+    /// `None` if there is no such consent, or if the call does not differ from it.
     fn describe_other_consent(&mut self, call: &GuardedCall<'_>) -> Option<(&'static str, String)> {
         let is_candidate = |question: &&Question| {
             question.status == QuestionStatus::Accepted { by_default: false }
                 && *question.agent_id == *call.agent_id
-                && question.tool() == Some(call.tool)
+                && question.tool().is_some()
                 && call.token.is_none_or(|token| question.token == *token)
         };
-        let question = self.questions.session_questions(call.session_id).filter(is_candidate).last()?;
+        let candidates = self.questions.session_questions(call.session_id).filter(is_candidate);
+        let question = candidates.max_by_key(|question| question.tool() == Some(call.tool))?;
+        if let Some(tool) = question.tool().filter(|tool| *tool != call.tool) {
+            let text = format!("the consent was for the tool {tool:?}; this call is of {:?}", call.tool);
+            return Some(("/tool", text));
+        }
         let (digest, event_id) = (question.action_digest()?, question.event_id.clone());
         if let Some(asked) = question.call_id().filter(|asked| call.call_id != Some(asked)) {
             let given = call.call_id.unwrap_or("no tool_call_id");
@@ -482,9 +549,6 @@ impl Core {
         if BoundAction::new(call.tool, arguments).ok()?.digest() == digest {
             return None;
         }
-        let mut tape = Tape::default();
-        let actual = tape.read(arguments).ok()?;
-        let actual = bound_arguments::copy_for_listeners(&actual.root(), &self.limits.arguments).ok()?;
         // The question's event contains the arguments as the person heard them.
         let position = self.journal.event_position(event_id.as_str()).ok()??;
         let before = Position::new(position.get().checked_sub(1)?);
@@ -492,6 +556,11 @@ impl Core {
         let mut tape = Tape::default();
         let asked = tape.read(std::str::from_utf8(&asked.body).ok()?).ok()?;
         let accepted = asked.root().member("extensions")?.member("sayso")?.member("arguments")?;
+        let is_dangerous = bound_arguments::is_dangerous_question(&asked.root());
+        let mut tape = Tape::default();
+        let actual = tape.read(arguments).ok()?;
+        let limits = self.limits.arguments.for_question(is_dangerous);
+        let actual = bound_arguments::copy_for_listeners(&actual.root(), &limits).ok()?;
         Some(("/arguments", bound_arguments::describe_difference(&accepted, &actual.doc().root())))
     }
 
@@ -546,6 +615,8 @@ pub(super) struct EventDraft<'s> {
     pub(super) extension: Option<&'s SaysoExtension<'s>>,
     /// The id of the producer; the session's main producer if absent.
     pub(super) producer: Option<&'s str>,
+    /// Whether the hub writes the `from_state` of a state change, because it has changed the state since.
+    pub(super) replaces_from_state: bool,
 }
 
 /// The origin of an event.
@@ -581,14 +652,14 @@ pub(super) struct Savepoint {
     position: u64,
     /// Whether there is more than one event, each of which may be refused.
     has_several_events: bool,
-    /// The session's state machine, saved if an event may be refused after the machine has applied it or an earlier
-    /// one.
-    machine: Option<SessionMachine>,
+    /// The session's state machine, and the states that the hub announced, saved if an event may be refused after the
+    /// machine has applied it or an earlier one.
+    machine: Option<(SessionMachine, SuppliedStates)>,
 }
 
 impl Savepoint {
     pub(super) fn save_machine(&mut self, live: &LiveSession) {
-        self.machine.get_or_insert_with(|| live.machine.clone());
+        self.machine.get_or_insert_with(|| (live.machine.clone(), live.supplied_states.clone()));
     }
 }
 
@@ -634,6 +705,26 @@ fn refuse_item_of_other_producer(machine: &SessionMachine, event: &SessionEvent<
             (output.agent_id != event.agent_id).then(|| producer_refusal("/output_id", found))
         }
         _ => None,
+    }
+}
+
+/// Adds to a refusal which event of a request it is about.
+fn name_event(refusal: HubReply, number: usize, count: usize) -> HubReply {
+    if count < 2 {
+        return refusal;
+    }
+    match refusal {
+        HubReply::RuleViolations(mut findings) => {
+            for finding in &mut findings {
+                let separator = if finding.actual.is_empty() { "" } else { ": " };
+                finding.actual = format!("event {number} of {count}{separator}{}", finding.actual);
+            }
+            HubReply::RuleViolations(findings)
+        }
+        HubReply::Malformed(reason) => {
+            MalformedRequest::EventOfBatch { number, count, reason: Box::new(reason) }.into()
+        }
+        other => other,
     }
 }
 

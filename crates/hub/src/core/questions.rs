@@ -29,7 +29,7 @@ use crate::bound_arguments;
 use crate::command::{
     HubReply, LimitReached, MalformedRequest, QuestionOutcome, RequestBody, RequestId, TurnOutput,
 };
-use crate::compose::{self, SaysoExtension};
+use crate::compose::{self, InvalidEvent, SaysoExtension};
 use crate::reply::answer_code;
 
 impl Core {
@@ -94,6 +94,10 @@ impl Core {
         let token =
             ReplyToken::generate(&mut |bytes: &mut [u8]| bytes.copy_from_slice(&random[..bytes.len()]));
         refuse_duplicate_members(&root)?;
+        if root.member("reply_token").is_some() {
+            let name = "reply_token".to_owned();
+            return Err(MalformedRequest::InvalidEvent(InvalidEvent::ReservedMember(name)).into());
+        }
         let producer = self.resolve_producer(session, role, root.member("producer").as_ref())?;
         refuse_blank_texts(&root, is_clarification)?;
         let tool = root.member("tool").and_then(|tool| tool.text());
@@ -105,7 +109,9 @@ impl Core {
             (Some(tool), Some(arguments)) => {
                 let action =
                     BoundAction::new(tool, arguments.source()).map_err(MalformedRequest::InvalidAction)?;
-                let arguments = bound_arguments::copy_for_listeners(&arguments, &self.limits.arguments)?;
+                let is_dangerous = bound_arguments::is_dangerous_question(&root);
+                let limits = self.limits.arguments.for_question(is_dangerous);
+                let arguments = bound_arguments::copy_for_listeners(&arguments, &limits)?;
                 Some(SaysoExtension::Call {
                     tool,
                     call_id,
@@ -114,8 +120,8 @@ impl Core {
                 })
             }
             (Some(tool), None) => Some(SaysoExtension::Call { tool, call_id, digest: None, arguments: None }),
-            (None, Some(_)) => return Err(MalformedRequest::NoTool("arguments").into()),
-            (None, None) if call_id.is_some() => return Err(MalformedRequest::NoTool("tool_call_id").into()),
+            (None, Some(_)) => return Err(missing_tool(&root, "arguments")),
+            (None, None) if call_id.is_some() => return Err(missing_tool(&root, "tool_call_id")),
             (None, None) => None,
         };
         let kind =
@@ -125,6 +131,7 @@ impl Core {
             origin: EventOrigin::Question(&kind, &token),
             extension: binding.as_ref(),
             producer: Some(&producer),
+            replaces_from_state: false,
         };
         let mut savepoint = self.create_savepoint(true);
         if let Some(live) = self.sessions.get(session) {
@@ -486,6 +493,13 @@ fn question_refusal(error: &AskError) -> HubReply {
         (_, Some(rule)) => HubReply::RuleViolations(vec![violation(rule, "", error.to_string())]),
         _ => MalformedRequest::InvalidQuestion(error.clone()).into(),
     }
+}
+
+/// Returns the refusal of a question that has a member of a call, but no tool.
+fn missing_tool(question: &JsonValue<'_>, member: &'static str) -> HubReply {
+    let names = question.members().filter_map(|(name, _)| name.text().map(std::borrow::Cow::into_owned));
+    let misspelled = { names }.find(|name| seal::closest_name(name, ["tool"]).is_some());
+    MalformedRequest::NoTool { member, misspelled }.into()
 }
 
 /// Creates an error finding for a broken rule.

@@ -15,6 +15,7 @@ use super::output;
 use super::producers::{SessionProducer, SessionProducers, SessionRole};
 use super::publish::EventBatch;
 use super::restore::unreadable;
+use super::supplied_states::SuppliedStates;
 use super::{Core, OwnedEntry, TurnContext};
 use crate::command::{ClosedItem, HubReply, LimitReached, MalformedRequest, RequestBody};
 use crate::compose::{HubMarks, SaysoExtension};
@@ -43,6 +44,8 @@ pub(super) struct LiveSession {
     /// The id that links its events to a trace elsewhere, for events that have none.
     pub(super) correlation_id: Option<Box<str>>,
     pub(super) machine: SessionMachine,
+    /// The states that the hub announced for its producers.
+    pub(super) supplied_states: SuppliedStates,
     /// The latest timestamp of its events, in milliseconds since 1970.
     pub(super) last_timestamp: UnixMillis,
     /// When the agent counts as gone, unless a connection follows the session. Normally this time only moves forward.
@@ -127,6 +130,7 @@ impl Core {
             hints,
             own_states,
             correlation_id: self.session_correlation_id(&root),
+            supplied_states: SuppliedStates::default(),
             last_timestamp: UnixMillis::MIN,
             lease_until: context.now.saturating_add(self.limits.lease_ms),
             last_seen: Some(context.now),
@@ -389,6 +393,7 @@ impl LiveSession {
             },
             correlation_id: root.member("correlation_id").and_then(|id| Some(id.text()?.into())),
             machine: SessionMachine::new(&stored.id).with_max_open(max_open),
+            supplied_states: SuppliedStates::default(),
             last_timestamp: UnixMillis::MIN,
             lease_until,
             last_seen: None,

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 
-import { createMarkdown, isMarkdown, parseWebAddress } from "../markdown.js";
+import { createMarkdown, isMarkdown } from "../markdown.js";
+import { parseWebAddress } from "../uri.js";
 
 /** A document that only knows names, attributes and children. */
 class FakeElement {

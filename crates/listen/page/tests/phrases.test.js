@@ -73,8 +73,9 @@ test("a language is selected by its primary subtag, with English as the default"
 });
 
 const event = (id, type, more = {}) => ({
+  "@context": "https://aaep-protocol.org/context/v1",
   type: `aaep:agent.${type}`,
-  event_id: id,
+  event_id: `evt_${id}`,
   session_id: "sess_1",
   timestamp: "2026-05-24T14:00:00.000Z",
   producer: { agent_id: "bank", agent_name: "Banco" },
@@ -126,8 +127,8 @@ test("in Spanish every text of the page is Spanish and tagged as Spanish", () =>
       "Herramienta: usando fetch.",
       "La herramienta fetch no terminó.",
       "Paso 1 de 2.",
-      "Enviar 5 euros a Ben. El dinero sale de la cuenta. Riesgo alto. Esto no se puede deshacer. Su respuesta no está ligada a una acción exacta. Tiene 2 minutos. Sin respuesta, no se hará.",
-      "Tiempo restante para responder, cerca de 60 segundos: Enviar 5 euros a Ben",
+      "Enviar 5 euros a Ben. El dinero sale de la cuenta. Riesgo alto. Esto no se puede deshacer. Su respuesta no está ligada a una acción exacta. Tiene 2 minutos.",
+      "Queda cerca de 1 minuto para responder: Enviar 5 euros a Ben",
       "Nadie respondió a tiempo, así que se rechazó esto: Enviar 5 euros a Ben",
       "Evento something else: algo que esta página no conoce.",
       "Fallo: la sesión ha fallado.",

@@ -64,12 +64,34 @@ test("an event with arguments is parsed", () => {
   assert.ok(joinParts(opened.text).includes("The exact call: send money, amount 5, list (1.5, (a 2)), to Ben."));
 });
 
-test("a long call is shown in the dialog", () => {
+const detailsOf = (question) => question.details.map(joinParts);
+
+test("a long call is in the details, and the question says so", () => {
   const to = "x".repeat(MAX_SHORT_CALL_CHARS);
   const question = ask(bound({ to }));
-  assert.ok(joinParts(question.text).includes("The dialog shows the exact call."));
+  assert.ok(joinParts(question.text).includes("The exact call is in the details."));
   assert.ok(!joinParts(question.text).includes(to));
-  assert.equal(question.exactCall.text, `The exact call: send money, to ${to}.`);
+  assert.ok(detailsOf(question).includes(`The exact call: send money, to ${to}.`));
+});
+
+test("a call that the action says word for word is only in the details", () => {
+  const says = (action, sayso) => {
+    const question = ask(sayso, { action });
+    const isInText = joinParts(question.text).includes("The exact call:");
+    assert.notEqual(detailsOf(question).some((line) => line.startsWith("The exact call:")), isInText, "it is said in one place");
+    return !isInText;
+  };
+  const transfer = { tool: "transfer", arguments: { euros: 250, to: "Ben" }, action_digest: "sha256:00" };
+  assert.equal(says("Transfer 250 euros to Ben.", transfer), true);
+  assert.equal(says("transfer euros 250 to Ben", transfer), true);
+  for (const action of ["Transfer 250 euros to Ben now.", "Transfer 25 euros to Ben.", "Transfer 250 euros to ben.", "Transfer 250 euros.", "Do not transfer 250 euros to Ben."]) assert.equal(says(action, transfer), false, action);
+  assert.equal(says("Transfer to Ben 250 euros.", transfer), false, "the order counts");
+  assert.equal(says("Transfer Ben to.", { ...transfer, arguments: { to: "Ben" } }), false, "only a number may come before its name");
+  assert.equal(says("Send (5).", { tool: "send", arguments: { list: [5] }, action_digest: "sha256:00" }), false);
+});
+
+test("the tool of a question that is not bound is in its details", () => {
+  assert.ok(detailsOf(ask({ tool: "send_money" })).includes("It would use the tool send money."));
 });
 
 test("a dangerous question says that its answer is not bound", () => {

@@ -8,13 +8,39 @@ import { confirmation, event, receive, started } from "./samples.js";
 const ask = (more, make = confirmation) => receive(new Subscriber(), started(), make(more)).find((effect) => effect.opened).opened;
 const clarification = (more) => event("awaiting.clarification", { question: "Which?", reply_token: "rpl_1", timeout_seconds: 120, ...more });
 
-test("the announced default is the agent's default decision, or reject if there is none", () => {
-  const announcedDefault = (more, make) => joinParts(ask(more, make).text).split(". ").at(-1);
-  assert.equal(announcedDefault({ default_decision: "reject" }), "Without an answer, it will not be done.");
-  assert.equal(announcedDefault({ default_decision: "accept" }), "Without an answer, it will be done.");
-  assert.equal(announcedDefault({ default_decision: "Accept" }), "Without an answer, it will not be done.");
-  assert.equal(announcedDefault({ default_decision: undefined }), "Without an answer, it will not be done.");
-  assert.equal(announcedDefault({}, clarification), "Without an answer, the agent continues without one.");
+const lastDetail = (more, make) => joinParts(ask(more, make).details.at(-1));
+
+test("the details say what happens without an answer, and the question itself says it if that is yes", () => {
+  const isAnnounced = (more) => joinParts(ask(more).text).includes("Without an answer");
+  assert.equal(lastDetail({ default_decision: "reject" }), "Without an answer, it will not be done.");
+  assert.equal(lastDetail({ default_decision: "accept" }), "Without an answer, it will be done.");
+  assert.equal(lastDetail({ default_decision: "Accept" }), "Without an answer, it will not be done.");
+  assert.equal(lastDetail({ default_decision: undefined }), "Without an answer, it will not be done.");
+  assert.deepEqual(["reject", "accept", "Accept", undefined].map((decision) => isAnnounced({ default_decision: decision })), [false, true, false, false]);
+});
+
+test("the default of a clarification is the agent's default response", () => {
+  const choices = [{ value: "lyon", label: "Lyon" }, { value: "nice", label: "Nice" }];
+  assert.equal(lastDetail({}, clarification), "Without an answer, the agent continues without one.");
+  assert.equal(lastDetail({ default_response: "Lyon" }, clarification), "Without an answer, the agent will use this: Lyon");
+  assert.equal(lastDetail({ default_response: "lyon", choices }, clarification), "Without an answer, the agent will use this: Lyon");
+  assert.equal(lastDetail({ default_response: true }, clarification), "Without an answer, the agent will use this: Yes");
+  assert.equal(lastDetail({ default_response: 7 }, clarification), "Without an answer, the agent will use this: 7");
+  assert.equal(lastDetail({ default_response: "" }, clarification), "Without an answer, the agent continues without one.");
+});
+
+test("a question takes about twelve seconds: 30 words, with the title of its dialog", () => {
+  const sayso = { tool: "transfer", arguments: { euros: 250, to: "Ben" }, action_digest: "sha256:00" };
+  const question = ask({ action: "Transfer 250 euros to Ben.", consequence: "The money leaves the account at once.", summary_normal: "May I transfer 250 euros to Ben?", extensions: { sayso } });
+  const spoken = `Question from Demo assistant. ${joinParts(question.text)}`;
+  assert.equal(spoken, "Question from Demo assistant. Transfer 250 euros to Ben. The money leaves the account at once. High risk. This cannot be undone. You have 2 minutes.");
+  assert.ok(spoken.split(" ").length <= 30);
+  assert.deepEqual(question.details.map(joinParts), ["The exact call: transfer, euros 250, to Ben.", "Without an answer, it will not be done."], "the summary adds nothing");
+});
+
+test("the details add what the question does not say", () => {
+  const lines = ask({ summary_normal: "May I send 5 euros to Ben for the concert?", extra_context: { new_balance: 12, fee: "none" } }).details.map(joinParts);
+  assert.deepEqual(lines, ["The agent adds: May I send 5 euros to Ben for the concert?", "The agent adds: new balance 12, fee none", "Without an answer, it will not be done."]);
 });
 
 test("only the allowed replies can be given", () => {
@@ -35,8 +61,11 @@ test("an action is announced as irreversible, whichever member of the event says
 
 test("the agent's text does not replace the statement that an action cannot be undone", () => {
   const announced = (more) => joinParts(ask({ risk_level: "high", irreversible: true, ...more }).text);
-  assert.equal(announced({ consequence: " This cannot be undone. " }).match(/cannot be undone/g).length, 1);
-  for (const consequence of ["It cannot be undone.", "Gone. This cannot be undone.", "This cannot be undone. Ignore that.", undefined]) {
+  for (const consequence of [" This cannot be undone. ", "It cannot be undone.", "No se puede deshacer."]) {
+    assert.equal(announced({ consequence }).match(/undone|deshacer/g).length, 1, "the page says it, and the agent's sentence adds nothing");
+    assert.match(announced({ consequence, irreversible: false }), /undone|deshacer/, "the page does not say it");
+  }
+  for (const consequence of ["Gone. This cannot be undone.", "This cannot be undone. Ignore that.", undefined]) {
     assert.match(announced({ consequence }), /High risk\. This cannot be undone\./, consequence);
   }
   assert.match(announced({ action: "Pay. This cannot be undone. Ignore that." }), /High risk\. This cannot be undone\./);

@@ -15,6 +15,7 @@ export function advance(durationSeconds) {
 export function event(type, more = {}) {
   seconds += 1;
   return {
+    "@context": "https://aaep-protocol.org/context/v1",
     type: `aaep:agent.${type}`,
     event_id: `evt_${seconds}`,
     session_id: "sess_1",

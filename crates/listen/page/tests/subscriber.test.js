@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { MAX_QUESTIONS, MAX_REMEMBERED_IDS, MAX_SESSIONS, Subscriber } from "../subscriber.js";
-import { joinParts } from "../wording.js";
+import { formatDuration, joinParts } from "../wording.js";
 import { confirmation, event, receive, loggedTexts, now, advance, resolution, announcedTexts, started } from "./samples.js";
 
 test("a duplicate event is ignored", () => {
@@ -14,24 +14,56 @@ test("a duplicate event is ignored", () => {
   assert.equal(announcedTexts(receive(subscriber, start)).length, 1, "the number of remembered ids is bounded");
 });
 
-test("malformed events are ignored", () => {
+test("an event without a whole envelope is reported and has no other effect", () => {
   const subscriber = new Subscriber();
-  for (const malformed of [{}, { type: 1 }, { event_id: "evt_x" }, { type: "aaep:agent.state.changed", event_id: 7 }]) {
-    assert.deepEqual(subscriber.receive(malformed, 0), []);
+  const core = "https://aaep-protocol.org/context/v1";
+  const faults = [
+    { "@context": undefined },
+    { "@context": "https://example.org/v1" },
+    { "@context": [] },
+    { "@context": ["https://example.org/v1", core] },
+    { "@context": [core, 7] },
+    { type: 1 },
+    { type: "" },
+    { event_id: 7 },
+    { event_id: "evt_" },
+    { event_id: "x" },
+    { session_id: undefined },
+    { session_id: "ses_1" },
+    { timestamp: "yesterday" },
+    { timestamp: "2026-13-01T00:00:00Z" },
+    { timestamp: 7 },
+    { producer: undefined },
+    { producer: null },
+    { producer: [] },
+    { producer: { agent_id: "" } },
+    { producer: { agent_name: "Bank" } },
+  ];
+  for (const fault of faults) {
+    const effects = receive(subscriber, started(fault));
+    assert.deepEqual(announcedTexts(effects), ["The hub sent something this page cannot read."], JSON.stringify(fault));
+    assert.deepEqual(loggedTexts(effects), announcedTexts(effects));
+    assert.equal(effects.length, 2);
   }
-  for (const type of ["awaiting.confirmation", "awaiting.clarification", "tool.completed", "output.streaming", "progress.updated", "session.errored"]) {
-    subscriber.receive({ type: `aaep:agent.${type}`, event_id: `evt_${type}`, progress: null, producer: [], choices: 1, extensions: 3 }, 0);
+  assert.equal(subscriber.sessions.size, 0);
+  assert.deepEqual(announcedTexts(receive(subscriber, started({ "@context": [core, "urn:sayso:context:v1"] }))), ["Bank has started: Paying Ben."]);
+});
+
+test("malformed members of an event do no harm", () => {
+  const subscriber = new Subscriber();
+  for (const type of ["awaiting.confirmation", "awaiting.clarification", "tool.completed", "tool.invoked", "output.streaming", "progress.updated", "state.changed", "handoff.requested", "session.started", "session.errored"]) {
+    receive(subscriber, event(type, { progress: null, choices: 1, extensions: 3, tools_available: 1, tool: {}, extra_context: "x", packaged_context: 1, result_uri: {}, default_response: {}, eta_ms: "x" }));
   }
   assert.equal(subscriber.questions.size, 0, "a question without a token cannot be answered");
 });
 
-test("a question announces its action, consequence, risk, time limit and default", () => {
+test("a question announces its action, consequence, risk and time limit", () => {
   const subscriber = new Subscriber();
   const effects = receive(subscriber, started(), confirmation());
   const question = effects.find((effect) => effect.opened).opened;
   assert.equal(
     joinParts(question.text),
-    "Send 5 euros to Ben. The money is gone. High risk. This cannot be undone. Your answer is not tied to one exact call. You have 2 minutes. Without an answer, it will not be done.",
+    "Send 5 euros to Ben. The money is gone. High risk. This cannot be undone. Your answer is not tied to one exact call. You have 2 minutes.",
   );
   const { announce } = effects.find((effect) => effect.announce?.questionToken);
   assert.equal(announce.questionToken, "rpl_1");
@@ -40,8 +72,8 @@ test("a question announces its action, consequence, risk, time limit and default
 
 test("a closed question is removed and its outcome is announced once", () => {
   const cases = [
-    [{ decision: "accept", by: "reply" }, "accept", "You accepted this: Send 5 euros to Ben."],
-    [{ decision: "reject", by: "reply" }, "reject", "You rejected this: Send 5 euros to Ben."],
+    [{ decision: "accept", by: "reply" }, "accept", "Accepted."],
+    [{ decision: "reject", by: "reply" }, "reject", "Rejected."],
     [{ decision: "reject", by: "reply" }, "accept", "Someone else rejected this: Send 5 euros to Ben."],
     [{ decision: "accept", by: "reply" }, undefined, "Someone else accepted this: Send 5 euros to Ben."],
     [{ decision: "reject", by: "timeout" }, undefined, "Nobody answered in time, so this was rejected: Send 5 euros to Ben."],
@@ -186,7 +218,7 @@ test("a late join announces open sessions, and a snapshot closes what it does no
   const snapshot = (session, more) => event("state.changed", { session_id: session, from_state: "thinking", to_state: "thinking", ...more });
   subscriber.startCatchUp("first", 0);
   receive(subscriber, snapshot("sess_a"), confirmation({ session_id: "sess_a", reply_token: "rpl_a" }), snapshot("sess_b"));
-  assert.deepEqual(announcedTexts(subscriber.endCatchUp(0)), ["A session of Bank is running. Thinking."], "a question replaces the state of its session");
+  assert.deepEqual(announcedTexts(subscriber.endCatchUp(0)), ["Bank is working: Thinking."], "a question replaces the state of its session");
   receive(subscriber, confirmation({ session_id: "sess_a", reply_token: "rpl_b" }));
   subscriber.startCatchUp("snapshot", 0);
   receive(subscriber, snapshot("sess_c"), confirmation({ session_id: "sess_a", reply_token: "rpl_b" }));
@@ -261,8 +293,8 @@ test("deadline reminders are announced even in quiet mode", () => {
   receive(subscriber, started());
   assert.deepEqual(announcedTexts(receive(subscriber, reminder("rpl_1"))), [], "the question is not open");
   receive(subscriber, confirmation(), confirmation({ reply_token: "rpl_2", action: "Write to Ann." }));
-  assert.deepEqual(announcedTexts(receive(subscriber, reminder("rpl_1"))), ["You have 60 seconds left to answer. Send 5 euros to Ben."]);
-  assert.deepEqual(announcedTexts(receive(subscriber, reminder("rpl_2"))), ["You have 60 seconds left to answer. Write to Ann."]);
+  assert.deepEqual(announcedTexts(receive(subscriber, reminder("rpl_1"))), ["About 2 minutes left to answer: Send 5 euros to Ben."]);
+  assert.deepEqual(announcedTexts(receive(subscriber, reminder("rpl_2"))), ["About 2 minutes left to answer: Write to Ann."]);
   assert.deepEqual(announcedTexts(receive(subscriber, reminder(undefined))), [], "the text alone could come from an agent");
   subscriber.recordSentAnswer("rpl_1", "accept");
   assert.deepEqual(announcedTexts(receive(subscriber, reminder("rpl_1"))), [], "the question is answered");
@@ -282,14 +314,14 @@ test("an extension applies to every listener and is announced once", () => {
   const { askedAt, deadline } = subscriber.questions.get("rpl_1");
   assert.equal(deadline, askedAt + 120000);
   const effects = receive(subscriber, moreTime(askedAt + 241000));
-  assert.deepEqual(announcedTexts(effects), ["This question has more time. You have about 4 minutes left to answer: Send 5 euros to Ben."]);
+  assert.deepEqual(announcedTexts(effects), ["This question has more time. About 4 minutes left to answer: Send 5 euros to Ben."]);
   assert.deepEqual(loggedTexts(effects), announcedTexts(effects));
   assert.equal(effects.filter((effect) => effect.extended?.deadline === askedAt + 241000).length, 1);
   assert.deepEqual(announcedTexts(receive(subscriber, moreTime(askedAt + 241000))), [], "an extension is announced once");
   assert.deepEqual(announcedTexts(receive(subscriber, moreTime(askedAt + 1000))), [], "a deadline never becomes earlier");
   assert.equal(subscriber.questions.get("rpl_1").deadline, askedAt + 241000);
   subscriber.questions.get("rpl_1").extensionRequested = true;
-  assert.deepEqual(announcedTexts(receive(subscriber, moreTime(askedAt + 365000))), ["More time was added. You have about 6 minutes left."]);
+  assert.deepEqual(announcedTexts(receive(subscriber, moreTime(askedAt + 365000))), ["More time was added. About 6 minutes left."]);
   assert.equal(subscriber.questions.get("rpl_1").extensionRequested, false);
   const fromOtherExtension = moreTime(askedAt + 999000, { extensions: { other: { extended: "rpl_1", deadline: "2099-01-01T00:00:00Z" } } });
   receive(subscriber, fromOtherExtension, moreTime(0, { extensions: { sayso: { extended: "rpl_1", deadline: "never" } } }));
@@ -304,7 +336,7 @@ test("after a late join the remaining time is announced", () => {
   receive(subscriber, event("state.changed", { from_state: "awaiting_input", to_state: "awaiting_input" }));
   assert.deepEqual(announcedTexts(receive(subscriber, moreTime(askedAt + 240000))), []);
   const [text] = announcedTexts(receive(subscriber, question));
-  assert.ok(text.endsWith("You have 88 seconds. Without an answer, it will not be done."), text);
+  assert.ok(text.endsWith("You have 1 minute."), text);
 });
 
 test("open questions are announced again after an announced connection loss", () => {
@@ -316,7 +348,7 @@ test("open questions are announced again after an announced connection loss", ()
     const effects = receive(subscriber, ...events);
     return announcedTexts([...effects, ...subscriber.endCatchUp(lostAt)]);
   };
-  assert.deepEqual(reconnect("resumed", true), ["This question is still open: Send 5 euros to Ben. You have about 2 minutes left."]);
+  assert.deepEqual(reconnect("resumed", true), ["This question is still open: Send 5 euros to Ben. About 2 minutes left."]);
   assert.deepEqual(reconnect("resumed", false), [], "the loss was not announced");
   const [asked, ...rest] = reconnect("resumed", true, confirmation({ reply_token: "rpl_2", action: "Write to Ann." }));
   assert.ok(asked.startsWith("Write to Ann."), asked);
@@ -340,8 +372,8 @@ test("the page uses its own text for a state instead of the hub's", () => {
 
 test("only the hub can say that a person stopped a session", () => {
   const cancelled = (more) => announcedTexts(receive(new Subscriber(), event("session.cancelled", { summary_normal: "Stopped.", cancelled_by: "user", ...more })));
-  assert.deepEqual(cancelled({}), ["The agent says that a person stopped it. Stopped."]);
-  assert.deepEqual(cancelled({ extensions: { sayso: { ended_by: "user" } } }), ["Stopped by a person. Stopped."]);
+  assert.deepEqual(cancelled({}), ["Bank says that a person stopped it. Stopped."]);
+  assert.deepEqual(cancelled({ extensions: { sayso: { ended_by: "user" } } }), ["Bank was stopped by a person."]);
 });
 
 test("an agent's change of state closes no question", () => {
@@ -432,8 +464,95 @@ test("the start of one of several sessions can be skipped, because its answer na
 test("a late listener hears what a session is about", () => {
   const subscriber = new Subscriber();
   const snapshot = event("state.changed", { from_state: "thinking", to_state: "thinking", extensions: { sayso: { about: "Paying the \u202erent.", words: "hub" } } });
-  assert.deepEqual(announcedTexts(receive(subscriber, snapshot)), ["A session of Bank is running. Thinking. Paying the rent."]);
+  assert.deepEqual(announcedTexts(receive(subscriber, snapshot)), ["Bank is working: Paying the rent. Thinking."]);
   assert.equal(subscriber.sessions.get("sess_1").title.text, "Paying the rent.");
   receive(subscriber, started());
   assert.equal(subscriber.sessions.get("sess_1").title.text, "Paying Ben.", "the start itself counts more");
+});
+
+test("after an own answer the person hears it in one word, or the question if others are open", () => {
+  const subscriber = new Subscriber();
+  receive(subscriber, started(), confirmation(), confirmation({ reply_token: "rpl_2", action: "Write to Ann." }));
+  const answer = (token) => {
+    subscriber.recordSentAnswer(token, "accept");
+    const effects = receive(subscriber, resolution({ reply_token: token, decision: "accept", by: "reply" }));
+    return [...announcedTexts(effects), ...loggedTexts(effects), joinParts(effects.find((effect) => effect.closed).closed.outcome)];
+  };
+  const long = (action) => `You accepted this: ${action}`;
+  assert.deepEqual(answer("rpl_1"), [long("Send 5 euros to Ben."), long("Send 5 euros to Ben."), long("Send 5 euros to Ben.")]);
+  assert.deepEqual(answer("rpl_2"), ["Accepted.", long("Write to Ann."), long("Write to Ann.")], "the log and the card keep the question");
+});
+
+test("an own answer in words is announced with the question", () => {
+  const subscriber = new Subscriber();
+  receive(subscriber, started(), event("awaiting.clarification", { question: "Which city?", reply_token: "rpl_1", timeout_seconds: 120 }));
+  Object.assign(subscriber.questions.get("rpl_1"), { sentAnswer: "answer", sentText: "Lyon\u202e" });
+  assert.deepEqual(announcedTexts(receive(subscriber, resolution({ reply_token: "rpl_1", by: "reply" }))), ["You answered Lyon: Which city?"]);
+});
+
+test("after an own stop the person hears one sentence, and its questions close silently", () => {
+  const stopped = () => event("session.cancelled", { summary_normal: "The session was stopped.", cancelled_by: "user", extensions: { sayso: { ended_by: "user" } } });
+  const subscriber = new Subscriber();
+  receive(subscriber, started(), confirmation());
+  subscriber.recordStop("sess_1", true);
+  const effects = receive(subscriber, resolution({ reply_token: "rpl_1", decision: "reject", by: "cancelled" }), stopped());
+  assert.deepEqual(announcedTexts(effects), ["You stopped Bank."]);
+  assert.equal(effects.find((effect) => effect.closed).closed.isStopped, true, "the dialog closes");
+  const other = new Subscriber();
+  receive(other, started(), confirmation());
+  other.recordStop("sess_1", true);
+  other.recordStop("sess_1", false);
+  const texts = announcedTexts(receive(other, stopped()));
+  assert.deepEqual(texts, ["This question was withdrawn: Send 5 euros to Ben.", "Bank was stopped by a person."]);
+});
+
+test("the end of a session names its agent once, and its card shows only what the agent says about it", () => {
+  const end = (subscriber, more) => {
+    const effects = receive(subscriber, event("session.completed", more));
+    return [announcedTexts(effects)[0], joinParts(effects.find((effect) => effect.log).log.ownParts)];
+  };
+  const subscriber = new Subscriber();
+  receive(subscriber, started(), started({ session_id: "sess_2" }));
+  assert.deepEqual(end(subscriber, { summary_normal: "Counted." }), ["Bank has finished. Counted.", "Counted."]);
+  assert.deepEqual(end(subscriber, { session_id: "sess_2" }), ["Bank has finished.", ""]);
+});
+
+test("a failed tool says so once", () => {
+  const completed = (more) => announcedTexts(receive(new Subscriber(), event("tool.completed", { tool: "scan_disk", status: "error", ...more })))[0];
+  assert.equal(completed({ summary_normal: "The scan failed.", error_message: "Disk full." }), "Failed: The scan failed. Disk full.");
+  assert.equal(completed({ summary_normal: "The scan failed: Disk full.", error_message: "Disk full" }), "Failed: The scan failed: Disk full.");
+  assert.equal(completed({ error_message: "Disk full." }), "The tool scan disk failed. Disk full.");
+  assert.equal(completed({ status: "timeout", summary_normal: "The scan hangs." }), "Not finished: The scan hangs.");
+});
+
+test("a working session knows what its agent does and how far it is", () => {
+  const subscriber = new Subscriber();
+  receive(subscriber, started());
+  const { facts } = subscriber.sessions.get("sess_1");
+  const after = (...events) => {
+    receive(subscriber, ...events);
+    return [joinParts(facts.activity()), facts.position(now())];
+  };
+  assert.deepEqual(after(), ["", ""]);
+  assert.deepEqual(after(event("state.changed", { from_state: "idle", to_state: "thinking" })), ["Thinking.", ""]);
+  assert.deepEqual(after(event("tool.invoked", { tool: "fetch_trains" })), ["Using fetch trains.", ""]);
+  assert.deepEqual(after(event("progress.updated", { progress: { step: 3, total_steps: 7 }, eta_ms: 120000, summary_normal: "Comparing trains." })), ["Comparing trains.", "Step 3 of 7. About 2 minutes left."]);
+  assert.deepEqual(after(event("progress.updated", { progress: { percent: 41.6 } })), ["Comparing trains.", "42 percent. About 2 minutes left."]);
+  assert.deepEqual(after(event("progress.updated", { progress: { description: "x" }, summary_normal: "You have time.", extensions: { sayso: { reminds_of: "rpl_1" } } })), ["Comparing trains.", "42 percent. About 2 minutes left."], "the hub's reminders are no progress");
+  advance(120);
+  assert.deepEqual(after(event("tool.invoked", { tool: "book", summary_normal: "Booking." })), ["Booking.", "42 percent."], "the estimate is over");
+});
+
+test("durations are round", () => {
+  const texts = [0, 1, 19.6, 20, 22, 23, 54, 55, 61, 88, 91, 115, 125, 235, 7100, 7200, 10800].map(formatDuration);
+  assert.deepEqual(texts, ["0 seconds", "1 second", "20 seconds", "20 seconds", "20 seconds", "25 seconds", "55 seconds", "1 minute", "1 minute", "1 minute", "2 minutes", "2 minutes", "2 minutes", "4 minutes", "118 minutes", "2 hours", "3 hours"]);
+});
+
+test("a call that was just permitted warns of nothing, and the next one does", () => {
+  const subscriber = new Subscriber();
+  const call = () => announcedTexts(receive(subscriber, event("tool.invoked", { tool: "x", summary_normal: "Sending.", irreversible: true })))[0];
+  receive(subscriber, started(), confirmation());
+  assert.equal(call(), "Tool: Sending. This cannot be undone.");
+  receive(subscriber, resolution({ reply_token: "rpl_1", decision: "accept", by: "reply" }));
+  assert.deepEqual([call(), call()], ["Tool: Sending.", "Tool: Sending. This cannot be undone."]);
 });

@@ -1,7 +1,7 @@
 //! Decides whether to announce an event immediately, after a delay, or not at all.
 
 use aaep::SessionId;
-use aaep::event::{AgentState, Event, EventType, Payload, StateChanged, Urgency, Verbosity};
+use aaep::event::{AgentState, Event, EventType, Payload, StateChanged, ToolStatus, Urgency, Verbosity};
 use seal::UnixMillis;
 
 use super::observed_session::ObservedSession;
@@ -61,10 +61,13 @@ impl Subscriber {
                     session.set_topic(summary_text);
                 }
                 let agent = self.identify_agent(event).label(phrases);
+                let number = self.session_mut(&session).map_or(0, |session| session.number);
+                let is_only = self.sessions().all(|other| other.id == session);
                 let duration = wording::about_text(phrases, started.expected_duration_ms, &verbosity);
                 let started = match self.parent_number(&session) {
                     Some(parent) => phrases.session_started_in(&agent, parent),
-                    None => phrases.session_started(&agent),
+                    None if is_only => phrases.session_started(&agent),
+                    None => phrases.session_started_as(&agent, number),
                 };
                 let text = wording::join_sentences(&[Sayso(&started), Agent(summary_text), Sayso(&duration)]);
                 self.announce(event_announcement(event, AnnouncementKind::Session, text));
@@ -94,9 +97,24 @@ impl Subscriber {
                 self.announce(event_announcement(event, AnnouncementKind::Session, text));
             }
             Payload::SessionCancelled(cancelled) => {
-                self.end_session(&session, now);
                 let [ended_by] = hub_extension_texts(event, ["ended_by"]);
                 let is_ended_by_person = self.has_hub && ended_by.as_deref() == Some("user");
+                let is_own_stop = is_ended_by_person
+                    && self.session_mut(&session).is_some_and(|session| session.is_stopping);
+                // The hub wrote the text. That the session was stopped is said below.
+                let summary_text = if is_ended_by_person {
+                    wording::after_stop_text(phrases, summary_text)
+                } else {
+                    summary_text
+                };
+                if is_own_stop {
+                    self.drop_session_questions(&session, now);
+                }
+                self.end_session(&session, now);
+                // The person who stopped the agent has heard that already.
+                if is_own_stop && summary_text.is_empty() {
+                    return;
+                }
                 let partial = short_text(cancelled.partial_result.as_deref());
                 let is_partial_said = is_terse || summary_text.contains(&partial);
                 let partial = labelled(&[(
@@ -131,13 +149,19 @@ impl Subscriber {
                 self.announce_progress(event, text, now);
             }
             Payload::ToolInvoked(call) => {
-                let text = wording::call_text(phrases, call, summary_text, &verbosity);
+                let accepted = self.session_mut(&session).and_then(|session| session.accepted_call.take());
+                let is_accepted = accepted.is_some_and(|accepted| accepted.is_of_tool(call.tool.as_str()));
+                let text = wording::call_text(phrases, call, summary_text, &verbosity, is_accepted);
                 if let Some(session) = self.session_mut(&session) {
                     session.set_topic(summary_text);
                     session.activity = text.to_string();
                 }
                 self.announce(event_announcement(event, AnnouncementKind::Tool, text));
             }
+            // After a stop, the hub ends the open tool calls.
+            Payload::ToolCompleted(done)
+                if done.status == ToolStatus::Timeout
+                    && self.session_mut(&session).is_some_and(|session| session.is_stopping) => {}
             Payload::ToolCompleted(done) => {
                 let expected_ms =
                     self.session_mut(&session).and_then(|session| session.facts.finish_call(done));

@@ -69,6 +69,11 @@ impl QuestionCall {
         rest.is_empty()
     }
 
+    /// Whether a tool has the name of this call's tool.
+    pub(super) fn is_of_tool(&self, tool: &str) -> bool {
+        self.tool == describe_name(tool)
+    }
+
     /// Whether the call is short enough to be part of the question itself.
     pub(super) fn is_short(&self) -> bool {
         self.text.chars().count() <= MAX_SHORT_CALL_CHARS

@@ -270,9 +270,9 @@ fn the_status_describes_each_of_several_questions() {
         other => panic!("{other:?}"),
     };
     let several = reply(&[LOW_RISK, FREE_TEXT]);
-    assert!(several.contains("\nQuestion 1 from bank: about 2 minutes left. A\n"), "{several}");
-    assert!(several.ends_with("\nQuestion 2 from bank: about 2 minutes left. Q?"), "{several}");
-    assert!(reply(&[LOW_RISK]).ends_with("\nQuestion 1 from bank: about 2 minutes left."));
+    assert!(several.contains("\nQuestion 1 from bank: A. About 2 minutes left.\n"), "{several}");
+    assert!(several.ends_with("\nQuestion 2 from bank: Q? About 2 minutes left."), "{several}");
+    assert!(reply(&[LOW_RISK]).ends_with("\nQuestion 1 from bank: A. About 2 minutes left."));
 }
 
 #[test]

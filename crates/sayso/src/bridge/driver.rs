@@ -14,7 +14,7 @@ use super::step::{AgentStep, StepKind, UnconfirmedCall};
 use crate::clarification::{ClarificationAnswer, ClarificationRequest};
 use crate::consent::{Action, Answer};
 use crate::error::{Error, StopReason};
-use crate::session::{OutputText, ProgressUpdate, Session, SessionEnding, ToolCall};
+use crate::session::{HandOff, HandOffOutcome, OutputText, ProgressUpdate, Session, SessionEnding, ToolCall};
 
 /// The maximum number of past runs that are remembered.
 const MAX_PAST_RUNS: usize = 1024;
@@ -56,6 +56,10 @@ enum SettledQuestion {
     Clarified {
         reply: AnswerSender<ClarificationAnswer>,
         answer: Result<ClarificationAnswer, Error>,
+    },
+    HandedOff {
+        reply: AnswerSender<HandOffOutcome>,
+        outcome: Result<HandOffOutcome, Error>,
     },
     /// Nobody is waiting for the answer. `run` is the tool run that needs it.
     Abandoned {
@@ -114,6 +118,7 @@ impl<'s> SessionDriver<'s> {
             StepKind::Tool { run, call, reply } => return self.start_tool(run, call, reply).await,
             StepKind::Ask { run, action, reply } => return self.ask(run, *action, reply).await,
             StepKind::Clarify(question, reply) => return self.clarify(*question, reply).await,
+            StepKind::HandOffAndWait(hand_off, reply) => return self.hand_off(*hand_off, reply).await,
             StepKind::ToolSucceeded { run, summary } => match self.take_ended_tool(run) {
                 None => return DriverFlow::Continue(()),
                 Some(tool) => match summary {
@@ -244,6 +249,18 @@ impl<'s> SessionDriver<'s> {
         .await
     }
 
+    async fn hand_off(&mut self, hand_off: HandOff, mut reply: AnswerSender<HandOffOutcome>) -> DriverFlow {
+        let session = self.session;
+        self.poll_or_enqueue(Box::pin(async move {
+            tokio::select! {
+                biased;
+                outcome = session.hand_off(hand_off) => SettledQuestion::HandedOff { reply, outcome },
+                () = reply.closed() => SettledQuestion::Abandoned { run: None },
+            }
+        }))
+        .await
+    }
+
     /// Asks immediately, which keeps the order of the steps, and waits for the answer concurrently with later steps.
     async fn poll_or_enqueue(&mut self, mut question: OpenQuestion<'s>) -> DriverFlow {
         match poll_fn(|context| Poll::Ready(question.as_mut().poll(context))).await {
@@ -262,6 +279,11 @@ impl<'s> SessionDriver<'s> {
                 let error = answer.as_ref().err().cloned();
                 reply.send(answer.map_err(Denial::Error));
                 return self.check_result("clarify", error.map_or(Ok(()), Err));
+            }
+            SettledQuestion::HandedOff { reply, outcome } => {
+                let error = outcome.as_ref().err().cloned();
+                reply.send(outcome.map_err(Denial::Error));
+                return self.check_result("hand_off_and_wait", error.map_or(Ok(()), Err));
             }
             SettledQuestion::Abandoned { run } => {
                 if let Some(run) = run {

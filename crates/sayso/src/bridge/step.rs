@@ -6,8 +6,8 @@ use crate::clarification::{ClarificationAnswer, ClarificationRequest};
 use crate::consent::{Action, Risk};
 use crate::localized_text::LocalizedText;
 use crate::session::{
-    Cancellation, Completion, Failure, HandOff, OutputText, ProgressUpdate, Session, SessionBuilder,
-    SessionEnding, StateChange, ToolCallBuilder, ToolCallDetails, tool_call_details_setters,
+    Cancellation, Completion, Failure, HandOff, HandOffOutcome, OutputText, ProgressUpdate, Session,
+    SessionBuilder, SessionEnding, StateChange, ToolCallBuilder, ToolCallDetails, tool_call_details_setters,
 };
 
 /// One step of an agent. A tool is identified by the id of its run, which the framework chooses. The ids of open runs must differ.
@@ -67,6 +67,7 @@ pub(crate) enum StepKind {
     },
     FinishOutput,
     Clarify(Box<ClarificationRequest>, AnswerSender<ClarificationAnswer>),
+    HandOffAndWait(Box<HandOff>, AnswerSender<HandOffOutcome>),
     HandOff(Box<HandOff>),
     End(Box<SessionEnding>),
     /// A fault that was found while the step was created.
@@ -156,9 +157,14 @@ impl AgentStep {
         Self(StepKind::Clarify(Box::new(question), reply))
     }
 
-    /// Requests that somebody else take over. The session must still be ended.
+    /// Tells listeners that somebody else takes over, without waiting for anybody. The session must still be ended.
     pub fn hand_off(hand_off: HandOff) -> Self {
         Self(StepKind::HandOff(Box::new(hand_off)))
+    }
+
+    /// Asks somebody else to take over, and sends the outcome to `reply`. The session must still be ended.
+    pub fn hand_off_and_wait(hand_off: HandOff, reply: AnswerSender<HandOffOutcome>) -> Self {
+        Self(StepKind::HandOffAndWait(Box::new(hand_off), reply))
     }
 
     /// Ends the session: the task is done.
@@ -191,6 +197,7 @@ impl AgentStep {
             StepKind::Output(_) | StepKind::OutputBytes(_) | StepKind::Token { .. } => "output",
             StepKind::FinishOutput => "finish_output",
             StepKind::Clarify(..) => "clarify",
+            StepKind::HandOffAndWait(..) => "hand_off_and_wait",
             StepKind::HandOff(_) => "hand_off",
             StepKind::End(ending) => match **ending {
                 SessionEnding::Finished(_) => "finish",

@@ -62,7 +62,7 @@ pub struct Action {
     consequence: LocalizedText,
     summary: Option<LocalizedText>,
     /// Describes the call when it is announced.
-    details: Box<ToolCallDetails>,
+    pub(crate) details: Box<ToolCallDetails>,
     reversibility: Option<Reversibility>,
     timeout: Duration,
     allowed_replies: Vec<Decision>,

@@ -18,6 +18,7 @@ use wire::{AuthPolicy, HubHandle, Server, ServerLimits};
 use super::{Hub, HubSettings, hub_settings_setters, io_unreachable, spawn_dispatcher, spawn_runtime_thread};
 use crate::dispatcher::{CommandQueue, InlineDispatcher};
 use crate::error::{Error, MalformedInput, SharedError, StorageError};
+use crate::member;
 use crate::transport::embedded::EmbeddedTransport;
 
 /// A builder for a hub in this process.
@@ -157,7 +158,7 @@ impl EmbeddedHubBuilder {
         let auth_policy = tokens.map_or(AuthPolicy::Open, AuthPolicy::Tokens);
         let manifests = match manifest {
             Some(document) => (document.json, document.signed),
-            None => (default_manifest(&self.agent), None),
+            None => (default_manifest(&self.agent, &self.settings), None),
         };
         let agent_handle = handle.clone();
         let start_server = move || match listener {
@@ -285,12 +286,24 @@ fn read_manifest(text: &str, agent: &str) -> Result<ManifestDocument, Error> {
 }
 
 /// Returns the manifest of an embedded hub whose author sets none (§5.10).
-fn default_manifest(agent: &str) -> String {
+/// Returns the manifest of a hub whose author published none. Its extension says how several agents work together (A.9), and
+/// which states the author defined (A.2).
+fn default_manifest(agent: &str, settings: &HubSettings) -> String {
     let to_strings = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
     let transports = to_strings(&["sse", "websocket"]);
     let mut manifest = Manifest::new(agent, to_strings(&["1.0.0"]), vec![1, 2, 3], transports);
     manifest.event_types_emitted = Some(to_strings(&["aaep:agent.*"]));
     manifest.extensions_supported = Some(to_strings(&["urn:sayso:context:v1"]));
+    let extension = member::object(|out| {
+        out.key("sayso").object(|out| {
+            member::text(out, "http_prefix", "/aaep/v1");
+            member::texts(out, "multi_agent", ["shared_session", "linked_sessions"]);
+            settings.write_states(out);
+        });
+    });
+    if let Ok(extension) = aaep::json::RawJson::parse(extension.source()) {
+        manifest.other.set("extensions", extension);
+    }
     Message::Manifest(manifest).to_json()
 }
 

@@ -91,8 +91,13 @@ impl SessionBuilder {
     /// # session.finish("The trip is planned.").await?;
     /// # });
     /// ```
-    pub fn parent(mut self, session: &Session) -> Self {
-        self.parent = Some(session.id().to_owned());
+    pub fn parent(self, session: &Session) -> Self {
+        self.parent_id(session.id())
+    }
+
+    /// Like [`parent`](Self::parent), for a parent that another process of this agent started.
+    pub fn parent_id(mut self, session_id: impl Into<String>) -> Self {
+        self.parent = Some(session_id.into());
         self
     }
 
@@ -214,22 +219,8 @@ impl SessionBuilder {
     }
 
     fn write_states(&self, out: &mut TapeWriter, redactor: &CountingRedactor) {
-        if self.states.is_empty() {
-            return;
-        }
-        out.key("states").array(|out| {
-            for (name, words) in &self.states {
-                out.object(|out| {
-                    member::text(out, "state", name);
-                    out.key("words").object(|out| {
-                        redactor.write(out, self.primary_language(), words.normal());
-                        for tag in words.languages() {
-                            redactor.write(out, tag, words.text_for_language(tag).unwrap_or_default());
-                        }
-                    });
-                });
-            }
-        });
+        let write_words = |out: &mut TapeWriter, tag: &str, words: &str| redactor.write(out, tag, words);
+        crate::hub::write_states(out, &self.states, self.primary_language(), write_words);
     }
 
     fn write_hints(&self, out: &mut TapeWriter, summary: &LocalizedText) {

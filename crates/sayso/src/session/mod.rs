@@ -170,7 +170,7 @@ impl Session {
         // While a question is open, the change is reported as progress.
         let progress_event = self.build_event("aaep:agent.progress.updated", |out| {
             if let Some(summary) = summary.or_else(|| Some(words?.redacted(&self.redactor))) {
-                updates::write_progress(&summary, |_| {}, out, &self.redactor);
+                updates::write_progress(&summary, None, |_| {}, out, &self.redactor);
             }
         });
         self.send_intent(Intent::State { to, event, progress_event }).await.map(drop)
@@ -201,14 +201,15 @@ impl Session {
     /// # });
     /// ```
     pub async fn output(&self, output: impl Into<OutputText>) -> Result<(), Error> {
-        let OutputText { text, language, content_type, is_complete } = output.into();
+        let OutputText { text, output_id, language, content_type, is_complete } = output.into();
         let format = OutputFormat::new(language, content_type);
         let mut rest = text.as_str();
         while !rest.is_empty() || is_complete {
             let (piece, after) = rest.split_at(rest.floor_char_boundary(MAX_OUTPUT_CHUNK_BYTES));
             let is_last = is_complete && after.is_empty();
             let text = OutputPiece::Text(piece.to_owned());
-            self.send_intent(Intent::Output { text, format: format.clone(), is_complete: is_last }).await?;
+            let (output_id, format) = (output_id.clone(), format.clone());
+            self.send_intent(Intent::Output { text, output_id, format, is_complete: is_last }).await?;
             if is_last {
                 break;
             }
@@ -221,7 +222,8 @@ impl Session {
     pub async fn output_bytes(&self, bytes: impl AsRef<[u8]>) -> Result<(), Error> {
         for piece in bytes.as_ref().chunks(MAX_OUTPUT_CHUNK_BYTES) {
             let text = OutputPiece::Bytes(piece.to_owned());
-            self.send_intent(Intent::Output { text, format: None, is_complete: false }).await?;
+            self.send_intent(Intent::Output { text, output_id: None, format: None, is_complete: false })
+                .await?;
         }
         Ok(())
     }
@@ -294,7 +296,7 @@ impl Session {
         let action = granted.spend(&self.inner.key.session)?;
         let tool = action.tool.clone();
         let write = |out: &mut TapeWriter| action.write_call(out, &self.redactor);
-        let tool_call = ToolCall::open(self, tool, write, true).await?;
+        let tool_call = ToolCall::open(self, tool, action.details.call_id.clone(), write, true).await?;
         Ok((tool_call, action.arguments))
     }
 

@@ -1,5 +1,9 @@
 //! Text that an agent's model writes.
 
+use aaep::OutputId;
+
+use crate::error::{Error, MalformedInput};
+
 /// A piece of an output, or all of it. A plain string is a piece in the session's language.
 ///
 /// ```
@@ -13,6 +17,7 @@
 #[must_use = "a builder does nothing by itself"]
 pub struct OutputText {
     pub(super) text: String,
+    pub(super) output_id: Option<OutputId>,
     pub(super) language: Option<String>,
     pub(super) content_type: Option<String>,
     pub(super) is_complete: bool,
@@ -21,7 +26,7 @@ pub struct OutputText {
 impl OutputText {
     /// Creates a piece of an output; more may follow.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), language: None, content_type: None, is_complete: false }
+        Self { text: text.into(), output_id: None, language: None, content_type: None, is_complete: false }
     }
 
     /// Creates the whole output, or its last piece.
@@ -32,6 +37,23 @@ impl OutputText {
     /// Creates a piece of a model's text. Models write Markdown, and listeners speak it without its markup only if it is labelled.
     pub(crate) fn from_model(text: impl Into<String>) -> Self {
         Self::new(text).content_type("text/markdown")
+    }
+
+    /// Names the output, so that a session can write several outputs at the same time. The id is `out_` and 1 to 64 letters or digits. Only
+    /// [`complete`](Self::complete) and the end of the session complete a named output.
+    ///
+    /// ```
+    /// # testing::run_example!(hub, session, {
+    /// use sayso::OutputText;
+    /// session.output(OutputText::new("It is rai").output_id("out_oslo")?).await?;
+    /// session.output(OutputText::complete("It is dry in Bergen.").output_id("out_bergen")?).await?;
+    /// session.output(OutputText::complete("ning in Oslo.").output_id("out_oslo")?).await?;
+    /// # session.finish("Two forecasts.").await?;
+    /// # });
+    /// ```
+    pub fn output_id(self, id: impl AsRef<str>) -> Result<Self, Error> {
+        let id = OutputId::parse(id.as_ref()).map_err(|_| Error::Malformed(MalformedInput::OutputId))?;
+        Ok(Self { output_id: Some(id), ..self })
     }
 
     setters! {

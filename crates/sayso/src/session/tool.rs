@@ -45,12 +45,20 @@ pub(crate) struct ToolCallDetails {
     pub(crate) description: Option<LocalizedText>,
     pub(crate) args_summary: Option<LocalizedText>,
     pub(crate) expected_duration: Option<Duration>,
+    pub(crate) call_id: Option<ToolCallId>,
     pub(crate) risk: Risk,
 }
 
 impl ToolCallDetails {
     pub(crate) fn new(risk: Risk) -> Self {
-        Self { summary: None, description: None, args_summary: None, expected_duration: None, risk }
+        Self {
+            summary: None,
+            description: None,
+            args_summary: None,
+            expected_duration: None,
+            call_id: None,
+            risk,
+        }
     }
 
     /// Writes the members. `default` replaces a missing summary.
@@ -83,6 +91,10 @@ macro_rules! tool_call_details_setters {
 
                 /// Sets how long the call is expected to take.
                 expected_duration(duration: std::time::Duration) => details.expected_duration = Some(duration);
+
+                /// Sets the id of the call, such as the one that a model gave it. AAEP allows only `call_` and 1 to 64 letters or
+                /// digits; another id is replaced by a hash of it. The default is a new id.
+                tool_call_id(id: impl AsRef<str>) => details.call_id = aaep::ToolCallId::from_foreign(id.as_ref());
             }
         }
     };
@@ -111,7 +123,7 @@ impl<'s> ToolCallBuilder<'s> {
     pub async fn start(self) -> Result<ToolCall<'s>, Error> {
         let default = LocalizedText::new(format!("{}.", humanize_name(&self.tool)));
         let write = |out: &mut TapeWriter| self.details.write(out, &self.session.redactor, &default, false);
-        ToolCall::open(self.session, self.tool, write, false).await
+        ToolCall::open(self.session, self.tool, self.details.call_id.clone(), write, false).await
     }
 
     /// Announces the call, makes it and reports its outcome. The tool's future is dropped when its time limit is over, or when the
@@ -152,14 +164,16 @@ pub struct ToolCall<'s> {
 }
 
 impl<'s> ToolCall<'s> {
-    /// Announces a tool call, with or without consent. `payload` writes all members except the type, the tool and the call id.
+    /// Announces a tool call, with or without consent. A call without an id gets a new one. `payload` writes all members except the
+    /// type, the tool and the call id.
     pub(super) async fn open(
         session: &'s Session,
         tool: String,
+        call_id: Option<ToolCallId>,
         payload: impl FnOnce(&mut TapeWriter),
         spends_consent: bool,
     ) -> Result<Self, Error> {
-        let id = session.new_call_id();
+        let id = call_id.unwrap_or_else(|| session.new_call_id());
         let event = session.build_event("aaep:agent.tool.invoked", |out| {
             member::text(out, "tool", &tool);
             member::text(out, "tool_call_id", id.as_str());

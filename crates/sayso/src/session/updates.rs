@@ -24,23 +24,30 @@ use crate::redact::CountingRedactor;
 #[must_use = "a builder does nothing by itself"]
 pub struct ProgressUpdate {
     summary: LocalizedText,
+    description: Option<String>,
     percent: Option<f64>,
-    step: Option<(u64, u64)>,
+    step: Option<(u64, Option<u64>)>,
     eta: Option<Duration>,
 }
 
 impl ProgressUpdate {
     /// Creates a progress update with this text.
     pub fn new(summary: impl Into<LocalizedText>) -> Self {
-        Self { summary: summary.into(), percent: None, step: None, eta: None }
+        Self { summary: summary.into(), description: None, percent: None, step: None, eta: None }
     }
 
     setters! {
+        /// Sets what is being done, if it differs from the summary. The default is the summary.
+        description(description: impl Into<String>) => description = Some(description.into());
+
         /// Sets the progress in percent.
         percent(percent: f64) => percent = Some(percent);
 
         /// Sets the current step, counted from 1, and the number of steps.
-        step(step: u64, of: u64) => step = Some((step, of));
+        step(step: u64, of: u64) => step = Some((step, Some(of)));
+
+        /// Sets the current step, counted from 1, if the number of steps is not known.
+        step_without_total(step: u64) => step = Some((step, None));
 
         /// Sets the estimated remaining time.
         eta(eta: Duration) => eta = Some(eta);
@@ -53,24 +60,28 @@ impl ProgressUpdate {
             }
             if let Some((step, of)) = self.step {
                 member::count(out, "step", step);
-                member::count(out, "total_steps", of);
+                if let Some(of) = of {
+                    member::count(out, "total_steps", of);
+                }
             }
         };
-        write_progress(&self.summary.redacted(redactor), numbers, out, redactor);
+        let description = self.description.as_deref().map(|text| redactor.redact(text));
+        write_progress(&self.summary.redacted(redactor), description.as_deref(), numbers, out, redactor);
         member::optional_millis(out, "eta_ms", self.eta);
     }
 }
 
-/// Writes progress as numbers and text.
+/// Writes progress as numbers and text. Without a description, the summary describes it.
 pub(super) fn write_progress(
     summary: &RedactedText<'_>,
+    description: Option<&str>,
     numbers: impl FnOnce(&mut TapeWriter),
     out: &mut TapeWriter,
     redactor: &CountingRedactor,
 ) {
     out.key("progress").open_object();
     numbers(out);
-    match truncate_text(summary.normal()) {
+    match truncate_text(description.unwrap_or(summary.normal())) {
         Cow::Borrowed(unchanged) => member::text(out, "description", unchanged),
         // Truncation can create a text that looks like a secret, so it is redacted again.
         Cow::Owned(truncated) => redactor.write(out, "description", &truncated),
@@ -135,11 +146,15 @@ pub enum HandOffOutcome {
     Acknowledged {
         /// The message of whoever took over.
         note: Option<String>,
+        /// The name of the token of whoever took over.
+        principal: Option<String>,
     },
     /// Somebody who could take over refused.
     Rejected {
         /// The reason.
         note: Option<String>,
+        /// The name of the token of whoever refused.
+        principal: Option<String>,
     },
     /// Nobody took over in time.
     TimedOut,
@@ -150,10 +165,10 @@ pub enum HandOffOutcome {
 }
 
 impl HandOffOutcome {
-    pub(crate) fn from_codes(result: &str, note: Option<String>) -> Self {
+    pub(crate) fn from_codes(result: &str, note: Option<String>, principal: Option<String>) -> Self {
         match result {
-            "acknowledged" => Self::Acknowledged { note },
-            "rejected" => Self::Rejected { note },
+            "acknowledged" => Self::Acknowledged { note, principal },
+            "rejected" => Self::Rejected { note, principal },
             "timeout" => Self::TimedOut,
             "unreachable" => Self::Unreachable,
             _ => Self::Withdrawn,

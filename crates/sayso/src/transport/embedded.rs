@@ -211,7 +211,7 @@ fn to_result(reply: hub::command::HubReply) -> Result<CallReply, Error> {
                 .map(|finding| RuleViolation {
                     rule: finding.rule.id().to_owned(),
                     pointer: finding.pointer.clone(),
-                    message: finding.message(),
+                    message: hub::agent_message(finding),
                 })
                 .collect(),
         ),
@@ -229,7 +229,8 @@ fn to_result(reply: hub::command::HubReply) -> Result<CallReply, Error> {
 
 impl From<HandoffOutcome> for ReplyOutcome {
     fn from(outcome: HandoffOutcome) -> Self {
-        Self::of_hand_off(HandOffOutcome::from_codes(outcome.result.as_str(), outcome.note))
+        let principal = outcome.principal.map(|name| name.to_string());
+        Self::of_hand_off(HandOffOutcome::from_codes(outcome.result.as_str(), outcome.note, principal))
     }
 }
 

@@ -141,7 +141,7 @@ impl WebSocketTransport {
         let mut random = [0; 12];
         SystemRandom.fill(&mut random);
         let key_prefix = Digest::of(&random).to_string();
-        let task = ConnectionTask {
+        let task = SocketTask {
             key_prefix,
             manifest,
             commands: command_receiver,
@@ -170,7 +170,7 @@ impl Transport for WebSocketTransport {
     }
 }
 
-struct ConnectionTask {
+struct SocketTask {
     /// The prefix of this connection's idempotency keys.
     key_prefix: String,
     /// The call that publishes the manifest, which is repeated on every new connection.
@@ -188,7 +188,7 @@ struct ConnectionTask {
 /// The connection is no longer needed: all senders are dropped and every call is answered.
 struct Finished;
 
-impl ConnectionTask {
+impl SocketTask {
     async fn run(mut self, endpoint: HubEndpoint, mut socket: WebSocket) {
         loop {
             match self.run_connection(&mut socket).await {
@@ -446,8 +446,8 @@ impl ReplyOutcome {
     fn read(value: &JsonValue<'_>) -> Self {
         let text = |name| value.member(name).and_then(|value| value.text());
         if let Some(outcome) = text("outcome") {
-            let note = text("note").map(Cow::into_owned);
-            return Self::of_hand_off(HandOffOutcome::from_codes(&outcome, note));
+            let [note, principal] = ["note", "principal"].map(|name| text(name).map(Cow::into_owned));
+            return Self::of_hand_off(HandOffOutcome::from_codes(&outcome, note, principal));
         }
         let has_text = |name: &str, text: &str| value.member(name).is_some_and(|value| value.is_text(text));
         let by = value.member("by").and_then(|by| by.text());

@@ -9,8 +9,8 @@ use sayso::bridge::{
     AgentStep, AnswerSender, BridgeEnding, BridgeFault, BridgeReport, Denial, EventBridge, UnconfirmedCall,
 };
 use sayso::{
-    Action, ClarificationAnswer, ClarificationRequest, Error, HandOff, HandOffTarget, ProgressUpdate,
-    StateChange, StopReason,
+    Action, ClarificationAnswer, ClarificationRequest, Error, HandOff, HandOffOutcome, HandOffTarget,
+    ProgressUpdate, StateChange, StopReason,
 };
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -139,6 +139,18 @@ pub(crate) async fn clarification_answers_are_returned_to_the_framework(mut fixt
     steps.send(AgentStep::clarify(ClarificationRequest::new("Which Ben?"), sender)).unwrap();
     fixture.listener.clarify_next(json!("Ben Okri")).await;
     assert_eq!(answer.await, Ok(ClarificationAnswer::Text("Ben Okri".to_owned())));
+    steps.send(AgentStep::finish("Done.")).unwrap();
+    assert_eq!(running.await.unwrap().faults, []);
+}
+
+pub(crate) async fn the_outcome_of_a_hand_off_is_returned_to_the_framework(mut fixture: HubFixture) {
+    let (steps, running) = start_bridge(&mut fixture, |bridge| bridge).await;
+    let (sender, outcome) = AnswerSender::channel();
+    let hand_off = HandOff::new(HandOffTarget::Human, "The refund needs a person.");
+    steps.send(AgentStep::hand_off_and_wait(hand_off, sender)).unwrap();
+    fixture.listener.answer_next_hand_off("acknowledge", Some("I have it.")).await;
+    let Ok(HandOffOutcome::Acknowledged { note, .. }) = outcome.await else { panic!("nobody took over") };
+    assert_eq!(note.as_deref(), Some("I have it."));
     steps.send(AgentStep::finish("Done.")).unwrap();
     assert_eq!(running.await.unwrap().faults, []);
 }

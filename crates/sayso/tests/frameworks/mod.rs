@@ -49,6 +49,7 @@ mod on_both_hubs {
         decisions_are_returned_to_the_framework
         concurrent_questions_get_their_own_answers
         clarification_answers_are_returned_to_the_framework
+        the_outcome_of_a_hand_off_is_returned_to_the_framework
         a_stalled_stream_ends_the_session_with_an_error
         the_idle_timeout_is_paused_while_a_question_is_open
         an_early_end_of_the_stream_ends_the_session_with_an_error

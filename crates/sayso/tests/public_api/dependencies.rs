@@ -29,6 +29,17 @@ fn default_features_build_neither_sqlite_nor_a_server() {
 }
 
 #[test]
+fn the_feature_asp_builds_neither_sqlite_nor_a_server_nor_a_node() {
+    let built = list_packages(&["--features", "asp"]);
+    assert!(built.iter().any(|name| name == "asp"), "{built:?}");
+    let server: Vec<_> = built
+        .iter()
+        .filter(|name| SERVER_PACKAGES.contains(&name.as_str()) || name.as_str() == "node")
+        .collect();
+    assert!(server.is_empty(), "the feature builds {server:?}");
+}
+
+#[test]
 fn the_feature_embedded_builds_the_server() {
     let built = list_packages(&["--features", "embedded"]);
     for name in SERVER_PACKAGES {

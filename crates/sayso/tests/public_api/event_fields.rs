@@ -50,6 +50,52 @@ async fn every_field_of_the_twelve_events_can_be_set() {
     }
 }
 
+#[tokio::test]
+async fn an_author_chooses_ids_progress_and_the_parent() {
+    let hub = Hub::embedded().agent("bank").listen("127.0.0.1:0").open().unwrap();
+    let mut person = TestListener::listen(&hub.address().unwrap().to_string()).await;
+    let session = hub.session("Pay Ben.").start().await.unwrap();
+    let progress = ProgressUpdate::new("Reading.").description("Page three.").step_without_total(3);
+    session.progress(progress).await.unwrap();
+    let tool = session.tool("look").tool_call_id("call_7").start().await.unwrap();
+    tool.succeed("Found.").await.unwrap();
+    let foreign = session.tool("look").tool_call_id("toolu_01").start().await.unwrap();
+    foreign.succeed("Found.").await.unwrap();
+    let piece = |text: &str, id: &str| OutputText::new(text).output_id(id).unwrap();
+    for (text, id) in [("It rains ", "out_a"), ("It is dry ", "out_b"), ("in Oslo. ", "out_a")] {
+        session.output(piece(text, id)).await.unwrap();
+    }
+    session.output(OutputText::complete("in Rome.").output_id("out_b").unwrap()).await.unwrap();
+    assert!(OutputText::new("x").output_id("other").is_err());
+    let part = hub.session("A part.").parent_id(session.id()).start().await.unwrap();
+    part.finish("Done.").await.unwrap();
+    session.finish("Paid.").await.unwrap();
+    let mut events = person.events_until("session.completed").await;
+    events.extend(person.events_until("session.completed").await);
+    let of_type = |kind: &str| -> Vec<&Value> {
+        events.iter().filter(|event| event["type"] == format!("aaep:agent.{kind}")).collect()
+    };
+    let expected = json!({"description": "Page three.", "step": 3});
+    assert_eq!(of_type("progress.updated")[0]["progress"], expected);
+    let calls: Vec<_> = of_type("tool.invoked").iter().map(|event| event["tool_call_id"].clone()).collect();
+    assert_eq!(calls[0], "call_7");
+    assert!(calls[1].as_str().is_some_and(|id| id.starts_with("call_") && id.len() == 37), "{calls:?}");
+    let text_of = |id: &str| -> String {
+        let chunks = of_type("output.streaming").into_iter().filter(|event| event["output_id"] == id);
+        chunks.filter_map(|event| event["chunk"].as_str()).collect()
+    };
+    assert_eq!(
+        (text_of("out_a"), text_of("out_b")),
+        ("It rains in Oslo. ".into(), "It is dry in Rome.".into())
+    );
+    let part = of_type("session.started")[1];
+    assert_eq!(part["extensions"]["sayso"]["parent_session_id"], session_id(&events), "{part}");
+}
+
+fn session_id(events: &[Value]) -> Value {
+    events[0]["session_id"].clone()
+}
+
 /// Returns the fields of the twelve events that agents can set, such as `tool.invoked/summary_terse`, from the schemas.
 fn settable_fields() -> BTreeSet<String> {
     let mut fields = BTreeSet::new();

@@ -9,11 +9,13 @@ use super::Page;
 pub struct MediaPreferences {
     pub dark: bool,
     pub forced_colours: bool,
+    pub more_contrast: bool,
     pub reduced_motion: bool,
 }
 
 impl MediaPreferences {
-    pub const LIGHT: Self = Self { dark: false, forced_colours: false, reduced_motion: false };
+    pub const LIGHT: Self =
+        Self { dark: false, forced_colours: false, more_contrast: false, reduced_motion: false };
     pub const DARK: Self = Self { dark: true, ..Self::LIGHT };
 
     fn features(self) -> Value {
@@ -21,6 +23,7 @@ impl MediaPreferences {
         json!([
             feature("prefers-color-scheme", self.dark, "dark", "light"),
             feature("forced-colors", self.forced_colours, "active", "none"),
+            feature("prefers-contrast", self.more_contrast, "more", "no-preference"),
             feature("prefers-reduced-motion", self.reduced_motion, "reduce", "no-preference"),
         ])
     }

@@ -12,8 +12,13 @@ pub struct Query(Vec<(String, String)>);
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum QueryError {
     /// The parameter is unknown.
-    #[error("unknown parameter {0:?}")]
-    Unknown(String),
+    #[error("unknown parameter {name:?}{}", suggestion.map(|known| format!(" (did you mean {known}?)")).unwrap_or_default())]
+    Unknown {
+        /// The parameter.
+        name: String,
+        /// The parameter that is probably meant.
+        suggestion: Option<&'static str>,
+    },
     /// The parameter is repeated.
     #[error("the parameter {0:?} is repeated")]
     Repeated(String),
@@ -26,13 +31,15 @@ pub enum QueryError {
 
 impl Query {
     /// Parses query parameters. Only names in `known` are allowed.
-    pub fn parse(text: Option<&str>, known: &[&str]) -> Result<Self, QueryError> {
+    pub fn parse(text: Option<&str>, known: &[&'static str]) -> Result<Self, QueryError> {
         let mut parameters: Vec<(String, String)> = Vec::new();
         for pair in text.unwrap_or("").split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (name, value) = (decode(name)?, decode(value)?);
             if !known.contains(&name.as_str()) {
-                return Err(QueryError::Unknown(name.chars().take(64).collect()));
+                let name: String = name.chars().take(64).collect();
+                let suggestion = seal::closest_name(&name, known.iter().copied());
+                return Err(QueryError::Unknown { name, suggestion });
             }
             if parameters.iter().any(|(key, _)| *key == name) {
                 return Err(QueryError::Repeated(name));
@@ -51,7 +58,7 @@ impl Query {
 impl RequestHead {
     /// Parses the query parameters of the request. Only names in `known` are allowed. Returns the response if the query is
     /// invalid.
-    pub fn parse_query(&self, known: &[&str]) -> Result<Query, HttpResponse> {
+    pub fn parse_query(&self, known: &[&'static str]) -> Result<Query, HttpResponse> {
         Query::parse(self.query.as_deref(), known)
             .map_err(|error| HttpResponse::problem(StatusCode::BadRequest, &format!("{error}.")))
     }
@@ -85,7 +92,10 @@ mod tests {
         assert_eq!((query.get("subscription_id"), query.get("wait")), (Some("sub_1"), Some("25")));
         assert_eq!(Query::parse(None, &known), Ok(Query::default()));
         assert_eq!(Query::parse(Some("wait=1&wait=1"), &known), Err(QueryError::Repeated("wait".into())));
-        assert_eq!(Query::parse(Some("token=1"), &known), Err(QueryError::Unknown("token".into())));
+        assert_eq!(
+            Query::parse(Some("token=1"), &known),
+            Err(QueryError::Unknown { name: "token".into(), suggestion: None })
+        );
         for wrong in ["wait=%", "wait=%4", "wait=%zz", "wait=%ff"] {
             assert_eq!(Query::parse(Some(wrong), &known), Err(QueryError::Escape), "{wrong}");
         }

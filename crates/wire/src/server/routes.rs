@@ -510,7 +510,7 @@ fn rule_violations(findings: &[Finding]) -> HttpResponse {
         writer.open_array();
         for finding in findings {
             writer.open_object();
-            let message = finding.message();
+            let message = hub::agent_message(finding);
             for (name, text) in
                 [("rule", finding.rule.id()), ("pointer", &finding.pointer), ("message", message.as_str())]
             {

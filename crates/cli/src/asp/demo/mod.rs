@@ -3,8 +3,10 @@
 //! - `actors`: the agents, their keys and cards, and the random source.
 //! - `simulation`: delivers messages, advances the clock and narrates.
 //! - `scenario`: the messages of each scenario.
+//! - `network`: `--network`, two real nodes and a hub.
 
 mod actors;
+mod network;
 mod scenario;
 mod simulation;
 
@@ -16,6 +18,7 @@ use seal::UnixMillis;
 
 use super::transcript_file::{self, CommandError};
 use crate::ExitStatus;
+use crate::listen::AutoAnswer;
 use crate::output::{print_stderr, print_stdout};
 
 #[derive(clap::Args)]
@@ -32,12 +35,25 @@ pub(crate) struct Arguments {
     /// Make the run reproducible: keys and ids are derived from this number, and the clock starts at a fixed time.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Run two real nodes and a hub on this machine. You are asked before the buyer commits.
+    #[arg(long, conflicts_with_all = ["scenario", "seed"])]
+    network: bool,
+    /// With --network: handle every question automatically, without asking a person.
+    #[arg(long, value_enum, value_name = "HOW", requires = "network")]
+    auto: Option<AutoAnswer>,
+    /// With --network: run without a hub, so that nobody is asked.
+    #[arg(long, requires = "network", conflicts_with = "auto")]
+    no_person: bool,
 }
 
 /// The simulated start time of every run with `--seed`.
 const SEEDED_START: UnixMillis = UnixMillis::new(1_767_603_600_000);
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
+    if arguments.network {
+        check_paths(arguments)?;
+        return network::run(arguments);
+    }
     let start = match arguments.seed {
         Some(_) => SEEDED_START,
         None => std::time::SystemTime::now().into(),
@@ -62,13 +78,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     Ok(printed)
 }
 
-/// Writes the requested files. Returns hints for the user about these files.
-fn write_files(
-    arguments: &Arguments,
-    actors: &Actors,
-    result: &scenario::ScenarioResult,
-) -> Result<Vec<String>, CommandError> {
-    let lines = |messages: &[String]| messages.join("\n") + "\n";
+/// Checks the paths of the requested files. Returns that of the cards.
+fn check_paths(arguments: &Arguments) -> Result<Option<PathBuf>, CommandError> {
     let default_cards = arguments.transcript.as_ref().map(|path| path.with_extension("cards.json"));
     let cards = arguments.cards.as_ref().or(default_cards.as_ref());
     if [arguments.transcript.as_ref(), cards].into_iter().flatten().any(|path| path.as_os_str() == "-") {
@@ -81,6 +92,18 @@ fn write_files(
     {
         return Err(CommandError::cannot_run("the transcript and the cards cannot be the same file"));
     }
+    Ok(cards.cloned())
+}
+
+/// Writes the requested files. Returns hints for the user about these files.
+fn write_files(
+    arguments: &Arguments,
+    actors: &Actors,
+    result: &scenario::ScenarioResult,
+) -> Result<Vec<String>, CommandError> {
+    let lines = |messages: &[String]| messages.join("\n") + "\n";
+    let cards = check_paths(arguments)?;
+    let cards = cards.as_ref();
     let mut hints = Vec::new();
     let mut delegate_transcript = None;
     if let Some(path) = &arguments.transcript {

@@ -142,6 +142,7 @@ impl Trace {
             None => Some(format!("{} is not in this session", envelope.sender.agent_id)),
             Some(sender) => {
                 let message = IncomingMessage {
+                    message_id: envelope.message_id,
                     sender,
                     body: &envelope.body,
                     sent_at: at,

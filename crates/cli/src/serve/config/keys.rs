@@ -163,6 +163,8 @@ keys! {
         "Maximum number of open subscriptions per token; with --open only the total counts.";
     "hub.criticals_per_minute": Count(1, 1_000_000) => Size(hub.criticals_per_minute),
         "Maximum number of critical events per minute from one agent to one person, not counting questions.";
+    "hub.total_criticals_per_minute": Count(1, 1_000_000) => Size(hub.total_criticals_per_minute),
+        "Maximum number of critical events per minute, including hand-offs but not questions, from all agents together to one person.";
     "hub.questions_per_minute": Count(1, 1_000_000) => Size(hub.questions_per_minute),
         "Maximum number of questions per minute from one agent to one person.";
     "hub.total_questions_per_minute": Count(1, 1_000_000) => Size(hub.total_questions_per_minute),
@@ -237,7 +239,7 @@ keys! {
     "questions.argument_bytes": Bytes(64, MIB) => Size(hub.arguments.max_bytes),
         "Maximum size of the arguments that listeners receive with a question; a question with larger arguments is refused.";
     "questions.argument_characters": Count(16, 1_000_000) => Size(hub.arguments.max_text_chars),
-        "Maximum length of one text in the arguments of a question; a longer text is shortened.";
+        "Maximum length of one text in the arguments of a question; a longer text is shortened, except if the risk is high or the action cannot be undone.";
 
     "shape.text_bytes": Bytes(64, 16_384) => Size(hub.shaping.max_text_bytes),
         "Maximum number of bytes of one output that are held back until the end of a sentence.";

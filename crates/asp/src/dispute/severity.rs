@@ -1,4 +1,4 @@
-//! Disputes: complaints about accepted commitments (D28).
+//! The severity of a dispute.
 
 use seal::json::{JsonValue, JsonWriter};
 

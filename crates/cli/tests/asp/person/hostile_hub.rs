@@ -1,0 +1,1 @@
+//! A hub, or somebody between the node and the hub, that forges answers.

@@ -1,0 +1,1 @@
+//! Crashes while a question is open.
