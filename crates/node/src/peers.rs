@@ -174,6 +174,11 @@ impl Peers {
         self.cards.len() < limits.pinned_cards
     }
 
+    /// Returns whether one more card can be registered.
+    pub(crate) fn has_room_to_register(&self, limits: &NodeLimits) -> bool {
+        self.registered.len() < limits.registered_cards
+    }
+
     /// Returns the registered cards with this capability and at least this score, the most trusted first.
     pub(crate) fn discover(
         &self,

@@ -16,6 +16,7 @@ use crate::NodeError;
 use crate::disputes::DisputeRequest;
 use crate::dpop::ProofError;
 use crate::node::Node;
+use crate::outbox::performative_of;
 use crate::peer_client::ASP_JSON;
 use crate::receive::ReceiveReply;
 use crate::records::NodeRecord;
@@ -260,6 +261,9 @@ impl NodeService {
             (Method::Delete, Route::PeerSession(id)) => {
                 // DELETE carries the CLOSE message, because only a signed message can change a session.
                 let (card, id) = (peer.ok_or_else(not_found)?, session_id(id)?);
+                if performative_of(&body) != Performative::Close.as_str() {
+                    return Err(malformed("The body must be a CLOSE message."));
+                }
                 self.receive(head, card, Some(id), &body).await.map(ServiceOutcome::Response)
             }
             (Method::Get, Route::OwnSessions) => respond(HttpResponse::new(StatusCode::Ok).json(node.list())),
@@ -469,6 +473,9 @@ impl NodeService {
                 let reason = "another card is registered under this name, and its key did not sign this one";
                 return Err(problem(StatusCode::Conflict, "duplicate", reason));
             }
+        }
+        if registered.is_none() && !node.peers().has_room_to_register(&node.config.limits) {
+            return Err(error_response(&NodeError::LimitReached("too many cards are registered")));
         }
         if registered.is_none_or(|old| old.as_str() != card.as_str()) {
             let records = vec![NodeRecord::CardRegistered { card: card.as_str().to_owned() }];

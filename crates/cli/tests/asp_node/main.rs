@@ -18,6 +18,8 @@ mod hostile_peer;
 mod proxy;
 mod random_kills;
 mod raw_peer;
+mod restarts;
+mod routes;
 mod scenarios;
 mod script;
 mod test_node;
