@@ -105,7 +105,7 @@ fn an_unverified_name_is_announced_with_the_agent_id() {
     person.read_until("ask: Type yes or no.");
     for (command, line) in [
         ("status", "status: Session 1, Ada's Bank (agent id evil)."),
-        ("details", "ask: The agent's id is evil."),
+        ("details", "ask: Without an answer, it will not be done."),
     ] {
         person.type_line(command);
         person.read_until(line);
