@@ -22,8 +22,8 @@ fn ask(agent: &AgentSession, additional_members: &str) -> String {
 fn the_person_hears_the_call_that_the_answer_is_bound_to() {
     for (language, expected) in [
         ("en", "ask: The exact call: "),
-        ("es", "ask: Se ejecutará exactamente: "),
-        ("yo", "ask: Ohun tó máa ṣe gan-an: "),
+        ("es", "pregunta: Se ejecutará exactamente: "),
+        ("yo", "ìbéèrè: Ohun tó máa ṣe gan-an: "),
     ] {
         let hub = HubProcess::start_in_memory();
         let mut person = ListenProcess::start(&hub.address, &["--lang", language]);

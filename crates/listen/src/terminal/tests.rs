@@ -1,5 +1,6 @@
 //! Tests of typed lines, speech and reconnects.
 
+mod announcement_lengths;
 mod languages;
 mod latency;
 mod reconnect;

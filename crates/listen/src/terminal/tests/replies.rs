@@ -53,7 +53,7 @@ fn replies_to_own_commands_are_not_the_last_thing() {
     assert_eq!(output.take_lines(), ["tool: Looking."]);
     listener.handle_line("last");
     let last = output.take_lines();
-    assert!(last.len() == 1 && last[0].ends_with(", tool : Looking."), "{last:?}");
+    assert!(last.len() == 1 && last[0].ends_with(", tool: Looking."), "{last:?}");
 }
 
 #[test]
