@@ -16,7 +16,6 @@ use wire::unix_now;
 
 use crate::NodeError;
 use crate::journal_writer::Batch;
-use crate::narration::hub_key;
 use crate::node::Node;
 use crate::person::{
     AskedQuestion, BoundCall, HubError, PersonAnswer, PersonQuestion, QuestionKind, deadline_after,
@@ -383,6 +382,8 @@ impl Node {
             body,
             sent_at: unix_now(),
             response_timeout_ms: None,
+            constraints: None,
+            tokens_used: None,
             checks: self.checks_of_own_message(handle, state, body),
         };
         session.handle_message(&message).map(drop).map_err(NodeError::Refused)

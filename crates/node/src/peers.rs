@@ -230,7 +230,7 @@ impl Peers {
     ) -> ReceiverChecks {
         let score = self.trust.score(peer.agent_id(), now);
         let is_trusted = !self.is_revoked(peer.agent_id()) && score.get() >= policy.trust_threshold;
-        ReceiverChecks { is_trusted, is_funded: false, is_card_pinned: true }
+        ReceiverChecks { is_trusted, is_funded: false, is_card_pinned: true, trust_score: Some(score) }
     }
 
     /// Counts a message or an invitation of an agent against its limit.

@@ -142,7 +142,7 @@ fn a_question_for_words_does_not_take_a_command_as_its_answer() {
         .client
         .post(&path, r#"{"question":"What shall I write?","timeout_seconds":120}"#)
         .json_str("reply_token");
-    person.read_until("ask: Type your own answer.");
+    person.read_until("ask: Type your answer.");
     for line in ["stop the agent", "help me", "history please", "more time please"] {
         person.type_line(line);
         let expected = format!(

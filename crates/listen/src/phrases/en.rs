@@ -388,6 +388,7 @@ catalogue! {
         about_question(number: u32): "Question {number}:",
         exact_call(call: &str): "The exact call: {call}.",
         uses_tool(tool: &str): "It would use the tool {tool}.",
+        default_counts_as(answer: &str): "Without an answer, that counts as {answer}.",
         time_left(left: &str): "You have {left}.",
         time_limit_was(time: &str): "The time limit was {time}.",
         type_option(option: &str): "Type {option}.",

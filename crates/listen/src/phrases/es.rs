@@ -322,6 +322,7 @@ phrases! {
         about_question(number): "Pregunta {number}:",
         exact_call(call): "Se ejecutará exactamente: {call}.",
         uses_tool(tool): "Usaría la herramienta {tool}.",
+        default_counts_as(answer): "Sin respuesta, cuenta como {answer}.",
         time_left(left): "Tiene {left}.",
         time_limit_was(time): "El límite era de {time}.",
         type_option(option): "Escriba {option}.",

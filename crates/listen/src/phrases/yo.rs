@@ -321,6 +321,7 @@ phrases! {
         about_question(number): "Ìbéèrè {number}:",
         exact_call(call): "Ohun tó máa ṣe gan-an: {call}.",
         uses_tool(tool): "Ó máa lo irinṣẹ́ {tool}.",
+        default_counts_as(answer): "Bí kò bá sí ìdáhùn, {answer} ni.",
         time_left(left): "O ní {left}.",
         time_limit_was(time): "{time} ló wà láti dáhùn.",
         type_option(option): "Tẹ {option}.",

@@ -1,7 +1,9 @@
 //! Decides whether to announce an event immediately, after a delay, or not at all.
 
 use aaep::SessionId;
-use aaep::event::{AgentState, Event, EventType, Payload, StateChanged, ToolStatus, Urgency, Verbosity};
+use aaep::event::{
+    AgentState, Event, EventType, Payload, RiskLevel, StateChanged, ToolStatus, Urgency, Verbosity,
+};
 use seal::UnixMillis;
 
 use super::observed_session::ObservedSession;
@@ -152,11 +154,14 @@ impl Subscriber {
                 let accepted = self.session_mut(&session).and_then(|session| session.accepted_call.take());
                 let is_accepted = accepted.is_some_and(|accepted| accepted.is_of_tool(call.tool.as_str()));
                 let text = wording::call_text(phrases, call, summary_text, &verbosity, is_accepted);
+                let is_risky = call.irreversible == Some(true) || call.risk_level == Some(RiskLevel::High);
                 if let Some(session) = self.session_mut(&session) {
                     session.set_topic(summary_text);
                     session.activity = text.to_string();
                 }
-                self.announce(event_announcement(event, AnnouncementKind::Tool, text));
+                let mut announcement = event_announcement(event, AnnouncementKind::Tool, text);
+                announcement.is_step = !is_risky;
+                self.announce(announcement);
             }
             // After a stop, the hub ends the open tool calls.
             Payload::ToolCompleted(done)
@@ -169,7 +174,9 @@ impl Subscriber {
                 let duration =
                     wording::call_duration_text(phrases, done.duration_ms, expected_ms, &verbosity);
                 let text = wording::join_sentences(&[Composed(&result), Sayso(&duration)]);
-                self.announce(event_announcement(event, AnnouncementKind::Tool, text));
+                let mut announcement = event_announcement(event, AnnouncementKind::Tool, text);
+                announcement.is_step = done.status == ToolStatus::Success;
+                self.announce(announcement);
             }
             Payload::OutputStreaming(chunk) => {
                 let content_type = chunk.content_type.as_deref().unwrap_or("text/plain");
@@ -260,11 +267,13 @@ impl Subscriber {
         let duration = wording::about_text(phrases, change.expected_duration_ms, &verbosity);
         let spoken = wording::join_sentences(&[Composed(&text), Sayso(&duration)]);
         let mut announcement = event_announcement(event, AnnouncementKind::Agent, spoken);
+        announcement.is_step = true;
         if let Some((language, _)) = &own_words {
             announcement.language = Some(language.as_str().into());
         }
         if change.from_state == change.to_state && !has_open_question {
             // After a late join or a gap, the hub reports the current state. A late joiner also hears what the session is about.
+            announcement.is_step = false;
             if !has_own_name || summary.is_none() {
                 announcement.text =
                     wording::join_sentences(&[Sayso(&state_text), Agent(summary.unwrap_or_default())]);
@@ -313,6 +322,7 @@ impl Subscriber {
             _ => PROGRESS_INTERVAL_MS,
         };
         let mut announcement = event_announcement(event, AnnouncementKind::Progress, text);
+        announcement.is_step = true;
         if event.envelope.urgency.is_none() {
             announcement.urgency = Urgency::Background;
         }

@@ -361,7 +361,9 @@ impl Subscriber {
             if let Some(index) = index {
                 let question = self.questions.remove(index);
                 self.record_accepted_call(&question, decision.as_deref(), &by);
-                if by == "reply" && self.is_own_response(&question) {
+                let is_own_stop = by == "cancelled"
+                    && self.session_mut(&question.session_id).is_some_and(|session| session.is_stopping);
+                if is_own_stop || by == "reply" && self.is_own_response(&question) {
                     return self.close_silently(&question, now);
                 }
                 let text = self.outcome_text(&question, decision.as_deref(), &by);

@@ -467,6 +467,12 @@ pub(super) fn default_outcome_text(phrases: &Phrases, question: &ListenerQuestio
             phrases.default_is_accept.into()
         }
         QuestionBody::Confirmation { .. } => phrases.default_is_reject.into(),
+        QuestionBody::Clarification { default_response: Some(default), .. }
+            if matches!(default.as_str(), "yes" | "no") && question.accepts(&ResponseKind::YesNo) =>
+        {
+            let answer = if default == "yes" { phrases.yes } else { phrases.no };
+            phrases.default_counts_as(answer).into()
+        }
         QuestionBody::Clarification { default_response: Some(default), .. } if !default.is_empty() => {
             join_sentences(&[Sayso(phrases.default_answer_label), Agent(default)])
         }

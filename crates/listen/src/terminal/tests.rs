@@ -1,8 +1,10 @@
 //! Tests of typed lines, speech and reconnects.
 
+mod announcement_lengths;
 mod languages;
 mod latency;
 mod reconnect;
+mod replies;
 
 use std::sync::{Arc, Mutex};
 
@@ -347,19 +349,22 @@ fn speech_is_sequential_and_critical_announcements_interrupt() {
         listener.handle_event(event(
             number,
             "tool.invoked",
-            &format!(r#""tool":"t","summary_normal":"{text}""#),
+            &format!(r#""tool":"t","risk_level":"high","summary_normal":"{text}""#),
         ));
         listener.poll();
     }
     listener.handle_event(event(4, "handoff.requested", r#""reason":"No.","target_kind":"human""#));
     listener.poll();
     let handoff = "bank is handing over to a person. Reason: No.";
-    assert_eq!(synthesizer.0.lock().unwrap().texts, ["One.", "(stop)", handoff]);
+    assert_eq!(synthesizer.0.lock().unwrap().texts, ["One. High risk.", "(stop)", handoff]);
     for _ in 0..3 {
         synthesizer.0.lock().unwrap().is_busy = false;
         listener.poll();
     }
-    assert_eq!(synthesizer.0.lock().unwrap().texts[3..], ["One.", "Two.", "Three."]);
+    assert_eq!(
+        synthesizer.0.lock().unwrap().texts[3..],
+        ["One. High risk.", "Two. High risk.", "Three. High risk."]
+    );
 }
 
 #[test]
