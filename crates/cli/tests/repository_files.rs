@@ -101,10 +101,7 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     }
     entries(folder)
         .into_iter()
-        .flat_map(|path| match path.is_dir() {
-            true => rust_files(&path),
-            false => vec![path],
-        })
+        .flat_map(|path| if path.is_dir() { rust_files(&path) } else { vec![path] })
         .filter(|path| has_extension(path, "rs") && !path.ends_with("tests.rs"))
         .collect()
 }

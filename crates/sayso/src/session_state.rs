@@ -184,9 +184,12 @@ impl SessionState {
     /// Returns what must be sent before this intent. An open output is completed before most other intents.
     pub(crate) fn prerequisite(&self, intent: &Intent) -> Option<Intent> {
         let ends_output = match intent {
-            Intent::Output { output_id: Some(_), .. } => false,
-            Intent::Output { text, format, .. } => !text.is_empty() && *format != self.format,
-            Intent::Event(_) | Intent::Complete { .. } | Intent::Withdraw { .. } => false,
+            Intent::Output { text, output_id: None, format, .. } => {
+                !text.is_empty() && *format != self.format
+            }
+            Intent::Output { .. } | Intent::Event(_) | Intent::Complete { .. } | Intent::Withdraw { .. } => {
+                false
+            }
             _ => true,
         };
         if matches!(intent, Intent::End { .. } | Intent::Leave)

@@ -274,7 +274,7 @@ fn all_agents_together_cannot_flood_a_person_with_critical_events_and_hand_offs(
     let critical = PROGRESS.replacen('{', r#"{"urgency":"critical","#, 1);
     let hand_off = r#"{"reason":"I am stuck.","target_kind":"human"}"#;
     let send = |number: usize| {
-        let agent = if number % 2 == 0 { &bank } else { &shop };
+        let agent = if number.is_multiple_of(2) { &bank } else { &shop };
         let session = start_session_for(agent, number);
         if number % 4 < 2 {
             publish(agent, &session, &critical)
