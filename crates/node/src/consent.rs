@@ -16,7 +16,6 @@ use wire::unix_now;
 
 use crate::NodeError;
 use crate::journal_writer::Batch;
-use crate::narration::hub_key;
 use crate::node::Node;
 use crate::person::{
     AskedQuestion, BoundCall, HubError, PersonAnswer, PersonQuestion, QuestionKind, deadline_after,
