@@ -1,5 +1,7 @@
 //! `sayso asp trust`: how much a node trusts an agent, and the events behind it.
 
+use std::fmt::Write;
+
 use asp::AgentUri;
 use asp::trust::{TrustComponent, TrustEvent, TrustEventName};
 use seal::json::{JsonValue, Tape};
@@ -81,10 +83,10 @@ fn describe_parts(component: &JsonValue<'_>) -> Option<String> {
     let penalty = number(component, "penalty")?;
     let mut text = format!(" It starts at {base:.1}");
     if growth > 0.0 {
-        text += &format!("; good events add {growth:.1}");
+        let _ = write!(text, "; good events add {growth:.1}");
     }
     if penalty > 0.0 {
-        text += &format!("; bad events take {penalty:.1} away");
+        let _ = write!(text, "; bad events take {penalty:.1} away");
     }
     Some(text + ".")
 }

@@ -39,6 +39,7 @@ mod session;
 mod view;
 
 use std::ffi::OsString;
+use std::fmt::Write;
 use std::path::PathBuf;
 
 use http::Method;
@@ -95,6 +96,7 @@ debug_tuple!(NodeBuilder, url);
 /// let invitation = SessionInvitation::new("agent://press.example/orders", "40 menus").terms(r#"{"copies":40}"#);
 /// ```
 #[derive(Clone, Debug)]
+#[must_use = "nothing is sent until the invitation is passed to `send_invitation`"]
 pub struct SessionInvitation {
     peer: String,
     subject: String,
@@ -214,7 +216,7 @@ fn encode_query_value(value: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             encoded.push(char::from(byte));
         } else {
-            encoded += &format!("%{byte:02X}");
+            let _ = write!(encoded, "%{byte:02X}");
         }
     }
     encoded

@@ -15,7 +15,7 @@ use super::view::{ConsentStatus, SessionMessage, SessionView, WaitingFor};
 use super::{Node, object};
 
 /// How long one request waits for a change. The node permits up to 5 minutes.
-const POLL_TIME: Duration = Duration::from_secs(60);
+const POLL_TIME: Duration = Duration::from_mins(1);
 
 /// One session with another agent.
 ///

@@ -3,6 +3,7 @@
 //! The nodes and the hub are child processes of this program on free ports. Two scripted agents negotiate through them with
 //! the `sayso` crate, like any other agents. The buyer's node asks the person before it commits.
 
+use std::fmt::Write;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -337,11 +338,7 @@ impl Network {
         let deadline =
             Timestamp::from_unix_millis(deadline).ok_or_else(|| "the clock is wrong".to_owned())?;
         let obligations = vec![
-            Obligation::new(
-                self.press_agent.clone(),
-                "print and deliver 40 menus in braille",
-                deadline.clone(),
-            ),
+            Obligation::new(self.press_agent.clone(), "print and deliver 40 menus in braille", deadline),
             Obligation::new(self.buyer_agent.clone(), "pay 480.00 EUR", deadline),
         ];
         let id = CommitmentId::parse("cmt_1").map_err(|error| error.to_string())?;
@@ -387,7 +384,7 @@ impl Network {
                 std::fs::copy(&hub_key, &copy).map_err(|error| {
                     format!("cannot write {}: {}", copy.display(), describe_io_error(&error))
                 })?;
-                hint += &format!(" --hub-key {}", transcript_file::display_name(&copy));
+                let _ = write!(hint, " --hub-key {}", transcript_file::display_name(&copy));
             }
             print_stderr(&hint);
         }
