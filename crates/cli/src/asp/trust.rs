@@ -1,5 +1,7 @@
 //! `sayso asp trust`: how much a node trusts an agent, and the events behind it.
 
+use std::fmt::Write;
+
 use asp::AgentUri;
 use asp::trust::{TrustComponent, TrustEvent, TrustEventName};
 use seal::json::{JsonValue, Tape};

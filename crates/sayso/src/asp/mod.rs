@@ -39,7 +39,7 @@ mod session;
 mod view;
 
 use std::ffi::OsString;
-use std::fmt::Write as _;
+use std::fmt::Write;
 use std::path::PathBuf;
 
 use http::Method;
@@ -96,7 +96,7 @@ debug_tuple!(NodeBuilder, url);
 /// let invitation = SessionInvitation::new("agent://press.example/orders", "40 menus").terms(r#"{"copies":40}"#);
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "nobody is invited until it is sent"]
+#[must_use = "nothing is sent until the invitation is passed to `send_invitation`"]
 pub struct SessionInvitation {
     peer: String,
     subject: String,

@@ -3,7 +3,7 @@
 //! The nodes and the hub are child processes of this program on free ports. Two scripted agents negotiate through them with
 //! the `sayso` crate, like any other agents. The buyer's node asks the person before it commits.
 
-use std::fmt::Write as _;
+use std::fmt::Write;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
