@@ -9,7 +9,7 @@ use asp::message::Body;
 use asp::session::{AspSession, Effect};
 use asp::state_machine::Role;
 use asp::{AgentCard, AgentUri, Amount, Commitment, Currency, Reference, SessionId};
-use seal::UnixMillis;
+use seal::{Digest, UnixMillis};
 
 use crate::policy::Policy;
 use crate::records::{NodeRecord, SessionInfo};
@@ -44,7 +44,8 @@ impl EscrowBook {
             let count = counts.entry(line.clone()).or_default();
             *count += 1;
             let operation = LedgerOperation::Credit {
-                reference: Reference::parse(&format!("policy:{count}:{line}")).ok()?,
+                // A reference has only letters, digits and a few signs, so the line is hashed.
+                reference: Reference::parse(&format!("policy-{count}-{}", hash_of(&line))).ok()?,
                 agent: agent.clone(),
                 amount: amount.clone(),
                 currency: currency.clone(),
@@ -143,6 +144,10 @@ impl EscrowBook {
         let balance = self.ledger.balance(&deposit.depositor, &deposit.currency);
         balance >= promised.saturating_add(deposit.amount.billionths())
     }
+}
+
+fn hash_of(line: &str) -> String {
+    Digest::of(line.as_bytes()).to_string().trim_start_matches("sha256:").to_owned()
 }
 
 fn operation_of(info: &SessionInfo, effect: &Effect, ledger: &EscrowLedger) -> Option<LedgerOperation> {
