@@ -3,8 +3,8 @@
 use asp::message::{Accept, Body, ExtraMembers, Inform, InformType, PinnedCards, Propose, TrustScore};
 use asp::session::{ReceiverChecks, SessionRules};
 use asp::{
-    AgentCard, AgentEndpoints, AgentProfile, AgentUri, AspLimits, ConformanceLevel, Participant, ParticipantConfig,
-    ProposalId, Reference,
+    AgentCard, AgentEndpoints, AgentProfile, AgentUri, AspLimits, ConformanceLevel, Participant,
+    ParticipantConfig, ProposalId, Reference,
 };
 use seal::json::RawJson;
 use seal::{AgentKeys, SystemRandom, UnixMillis};
@@ -89,10 +89,7 @@ impl AgentPair {
                 }
                 .into(),
             ),
-            (
-                1,
-                Accept::new(Reference::from(&invitation)).into(),
-            ),
+            (1, Accept::new(Reference::from(&invitation)).into()),
             (0, inform(InformType::Identity, None).into()),
             (1, inform(InformType::Identity, None).into()),
         ];

@@ -39,7 +39,12 @@ impl BenchHub {
         let mut command = Command::new(binary);
         // The benchmark asks far more questions per minute than the default limit allows.
         command.args(["serve", "--open", "--listen", "127.0.0.1:0", "--hub-questions-per-minute", "1000000"]);
-        command.args(["--hub-total-questions-per-minute", "1000000"]);
+        command.args([
+            "--hub-total-questions-per-minute",
+            "1000000",
+            "--hub-total-criticals-per-minute",
+            "1000000",
+        ]);
         let mut folder = None;
         match store {
             Store::Disk => {

@@ -2,7 +2,7 @@
 
 use seal::UnixMillis;
 
-use crate::id::AgentUri;
+use crate::id::{AgentUri, MessageId, Reference};
 use crate::message::{Commit, Obligation};
 use crate::state_machine::Role;
 
@@ -17,10 +17,33 @@ seal::string_enum! {
         Fulfilled "fulfilled",
         /// All obligations were fulfilled, some after their deadline.
         Late "late",
+        /// The other side contested the result of an obligation (D22).
+        Contested "contested",
         /// A side broke the agreement, for example by not fulfilling an obligation.
         Broken "broken",
         /// The session ended before the commitment was accepted.
         Withdrawn "withdrawn",
+    }
+}
+
+/// A party's report that an obligation is fulfilled: its INFORM(result).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ResultReport {
+    /// When the party reported the result.
+    pub reported_at: UnixMillis,
+    /// What the other side says about it.
+    pub verdict: ResultVerdict,
+}
+
+seal::string_enum! {
+    /// What the other side says about a result (D22).
+    ResultVerdict {
+        /// The other side has said nothing yet.
+        Unanswered "unanswered",
+        /// The other side accepted the result: INFORM(answer) with the result's id as `inReplyTo`.
+        Accepted "accepted",
+        /// The other side contested the result: INFORM(error) with the result's id as `inReplyTo`.
+        Contested "contested",
     }
 }
 
@@ -30,14 +53,16 @@ pub struct Commitment {
     commit: Commit,
     sender: Role,
     status: CommitmentStatus,
-    /// For each obligation, the time when it was reported as fulfilled, if it was.
-    fulfilled_at: Vec<Option<UnixMillis>>,
+    /// For each obligation, the report that it is fulfilled, if there is one.
+    reports: Vec<Option<ResultReport>>,
+    /// The messages that reported a result, with their senders.
+    result_ids: Vec<(Role, MessageId)>,
 }
 
 impl Commitment {
     pub(crate) fn new(commit: Commit, sender: Role) -> Self {
-        let fulfilled_at = vec![None; commit.terms.obligations.len()];
-        Self { commit, sender, status: CommitmentStatus::Pending, fulfilled_at }
+        let reports = vec![None; commit.terms.obligations.len()];
+        Self { commit, sender, status: CommitmentStatus::Pending, reports, result_ids: Vec::new() }
     }
 
     /// Returns the COMMIT.
@@ -55,9 +80,9 @@ impl Commitment {
         self.status
     }
 
-    /// Returns each obligation, with the time when it was reported as fulfilled, if it was.
-    pub fn obligations(&self) -> impl Iterator<Item = (&Obligation, Option<UnixMillis>)> {
-        self.commit.terms.obligations.iter().zip(self.fulfilled_at.iter().copied())
+    /// Returns each obligation, with the report that it is fulfilled, if there is one.
+    pub fn obligations(&self) -> impl Iterator<Item = (&Obligation, Option<&ResultReport>)> {
+        self.commit.terms.obligations.iter().zip(self.reports.iter().map(Option::as_ref))
     }
 
     pub(crate) fn accept(&mut self) {
@@ -68,12 +93,43 @@ impl Commitment {
         self.status = status;
     }
 
-    /// Marks all obligations of a party as fulfilled, because the party has sent INFORM(result).
-    pub(crate) fn mark_fulfilled(&mut self, party: &AgentUri, at: UnixMillis) {
-        for (obligation, fulfilled_at) in self.commit.terms.obligations.iter().zip(&mut self.fulfilled_at) {
-            if &obligation.party == party {
-                fulfilled_at.get_or_insert(at);
+    /// Records the INFORM(result) of a party, which covers all its obligations. A contested result is replaced; otherwise the
+    /// first result counts. A party without obligations has no result.
+    pub(crate) fn report_result(&mut self, sender: Role, party: &AgentUri, id: MessageId, at: UnixMillis) {
+        let has_obligations = self.reports_of(party).next().is_some();
+        if has_obligations && !self.result_ids.contains(&(sender, id)) {
+            self.result_ids.push((sender, id));
+        }
+        for report in self.reports_of(party) {
+            if report.is_none_or(|report| report.verdict == ResultVerdict::Contested) {
+                *report = Some(ResultReport { reported_at: at, verdict: ResultVerdict::Unanswered });
             }
         }
+    }
+
+    /// Returns whether a message of this side with this id reported a result.
+    pub(crate) fn has_result(&self, sender: Role, reference: &Reference) -> bool {
+        MessageId::parse(reference.as_str()).is_ok_and(|id| self.result_ids.contains(&(sender, id)))
+    }
+
+    /// Records that the other side contests the results of a party. An accepted result cannot be contested.
+    pub(crate) fn contest_results(&mut self, party: &AgentUri) {
+        for report in self.reports_of(party).flatten() {
+            if report.verdict == ResultVerdict::Unanswered {
+                report.verdict = ResultVerdict::Contested;
+            }
+        }
+    }
+
+    /// Records that the other side accepts the results of a party.
+    pub(crate) fn accept_results(&mut self, party: &AgentUri) {
+        for report in self.reports_of(party).flatten() {
+            report.verdict = ResultVerdict::Accepted;
+        }
+    }
+
+    fn reports_of(&mut self, party: &AgentUri) -> impl Iterator<Item = &mut Option<ResultReport>> {
+        let reports = self.commit.terms.obligations.iter().zip(&mut self.reports);
+        reports.filter(move |(obligation, _)| &obligation.party == party).map(|(_, report)| report)
     }
 }

@@ -120,8 +120,8 @@ pub fn action_digest(
 /// Returns the consent of a message, without verifying it.
 pub fn read(body: &Body) -> Option<&Consent> {
     match body {
-        Body::Commit(body) => body.consent.as_ref(),
-        Body::Accept(body) => body.consent.as_ref(),
+        Body::Commit(body) => body.consent.as_deref(),
+        Body::Accept(body) => body.consent.as_deref(),
         _ => None,
     }
 }
@@ -130,8 +130,8 @@ pub fn read(body: &Body) -> Option<&Consent> {
 #[must_use]
 pub fn attach(mut body: Body, consent: Consent) -> Body {
     match &mut body {
-        Body::Commit(body) => body.consent = Some(consent),
-        Body::Accept(body) => body.consent = Some(consent),
+        Body::Commit(body) => body.consent = Some(Box::new(consent)),
+        Body::Accept(body) => body.consent = Some(Box::new(consent)),
         _ => {}
     }
     body

@@ -38,7 +38,7 @@ pub mod trust;
 
 pub use agent_card::{AgentCard, AgentCardError, AgentEndpoints, AgentProfile, ConformanceLevel};
 pub use amount::{Amount, AmountError};
-pub use commitment::{Commitment, CommitmentStatus};
+pub use commitment::{Commitment, CommitmentStatus, ResultReport, ResultVerdict};
 pub use error::{AspError, AuthenticationError, LocalError, Refusal, RejectCode};
 pub use id::{
     AgentUri, CommitmentId, Currency, DisputeId, IdError, MessageId, ProposalId, QueryId, Reference,
@@ -46,7 +46,7 @@ pub use id::{
 };
 pub use limits::{AspLimits, MAX_CLOCK_SKEW_SECONDS};
 pub use participant::{
-    Participant, ParticipantConfig, ReceiveOutcome, RestoreError, SentMessage, StoredStep,
+    OutgoingMessage, Participant, ParticipantConfig, ReceiveOutcome, RestoreError, SentMessage, StoredStep,
 };
 pub use performative::Performative;
 pub use session_record::{Admission, Checkpoint, SessionRecord};

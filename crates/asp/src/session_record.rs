@@ -242,6 +242,7 @@ impl SessionRecord {
             return refuse(RejectCode::Timeout, &reason);
         }
         let incoming = IncomingMessage {
+            message_id: envelope.message_id,
             sender,
             body: &envelope.body,
             sent_at,
@@ -250,6 +251,8 @@ impl SessionRecord {
                 .as_ref()
                 .and_then(|constraints| constraints.max_response_time_ms)
                 .map(crate::message::DurationMillis::get),
+            constraints: envelope.constraints.as_ref(),
+            tokens_used: envelope.tokens_used(),
             checks: ReceiverChecks { is_card_pinned: self.is_card_pinned(&envelope.body, sender), ..checks },
         };
         if self.session.next_deadline().is_none_or(|deadline| deadline > sent_at) {

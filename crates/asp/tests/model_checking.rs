@@ -45,18 +45,18 @@ const CROSSING: ModelBounds = ModelBounds {
 
 #[test]
 fn the_invariants_hold_with_every_live_state() {
-    assert_every_row_was_used(&check_invariants(AnyStateInterpretation::EveryLiveState, FULL, 30_000));
+    assert_every_row_was_used(&check_invariants(AnyStateInterpretation::EveryLiveState, FULL, 50_000));
 }
 
 #[test]
 fn the_invariants_hold_with_the_listed_states_only() {
-    assert_every_row_was_used(&check_invariants(AnyStateInterpretation::ListedOnly, FULL, 27_000));
+    assert_every_row_was_used(&check_invariants(AnyStateInterpretation::ListedOnly, FULL, 45_000));
 }
 
 #[test]
 fn the_invariants_hold_when_messages_cross_with_timers_at_every_level() {
-    check_invariants(AnyStateInterpretation::EveryLiveState, CROSSING, 4200);
-    check_invariants(AnyStateInterpretation::ListedOnly, CROSSING, 3800);
+    check_invariants(AnyStateInterpretation::EveryLiveState, CROSSING, 6500);
+    check_invariants(AnyStateInterpretation::ListedOnly, CROSSING, 6000);
 }
 
 #[test]

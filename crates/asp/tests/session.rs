@@ -8,6 +8,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "owned bodies keep the calls short")]
 
+mod answer_constraints;
 mod endings;
 mod escalations;
 mod refusals;

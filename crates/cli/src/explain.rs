@@ -38,7 +38,7 @@ fn describe(rule: Rule) -> String {
     };
     let mut lines = vec![
         format!("{}: {}", rule.id(), rule.sentence()),
-        format!("It comes from section {} of the AAEP specification.", rule.section()),
+        describe_source(rule.id(), rule.section()),
         format!(
             "Breaking it is {} in an event that is about to be emitted, and {} in a received one.",
             severity(ValidationMode::Strict),
@@ -52,4 +52,75 @@ fn describe(rule: Rule) -> String {
         lines.push(format!("docs/decisions.md explains: {}.", rule.decision_ids().join(", ")));
     }
     lines.join("\n") + "\n"
+}
+
+/// Says where a rule comes from. `section` is the part of the id that names the section.
+fn describe_source(id: &str, section: &str) -> String {
+    let of_specification = |place: &str| format!("It comes from {place} of the AAEP specification.");
+    if id.starts_with("C-") {
+        return format!(
+            "It is our decision {id}, because the AAEP specification leaves this open or contradicts itself. docs/decisions.md explains it."
+        );
+    }
+    if let Some(section) = section.strip_prefix("GS.") {
+        return format!("It comes from section {section} of the AAEP guide for subscribers.");
+    }
+    if let Some(section) = section.strip_prefix("GX.") {
+        return format!("It comes from section {section} of the AAEP guide for extensions.");
+    }
+    if section == "SPEC" {
+        return "It comes from SPEC.md, the overview of the AAEP specification.".to_owned();
+    }
+    if let Some(section) = section.strip_suffix('s') {
+        return of_specification(&format!("the JSON Schema for section {section}"));
+    }
+    if let Some(chapter) = section.strip_suffix(".0") {
+        return of_specification(&format!("the introduction to chapter {chapter}"));
+    }
+    match section.split_once('.') {
+        Some((appendix, _)) if appendix.chars().all(char::is_alphabetic) => {
+            of_specification(&format!("appendix {appendix}, section {section},"))
+        }
+        _ => of_specification(&format!("section {section}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_source_of_every_kind_of_id_is_named() {
+        for (id, section, source) in [
+            ("AAEP-4.4.1-7", "4.4.1", "It comes from section 4.4.1 of the AAEP specification."),
+            (
+                "AAEP-4.1.1s-2",
+                "4.1.1s",
+                "It comes from the JSON Schema for section 4.1.1 of the AAEP specification.",
+            ),
+            ("AAEP-4.0-1", "4.0", "It comes from the introduction to chapter 4 of the AAEP specification."),
+            ("AAEP-A.4-1", "A.4", "It comes from appendix A, section A.4, of the AAEP specification."),
+            ("AAEP-B.2.6-1", "B.2.6", "It comes from appendix B, section B.2.6, of the AAEP specification."),
+            ("AAEP-GS.5.3-1", "GS.5.3", "It comes from section 5.3 of the AAEP guide for subscribers."),
+            ("AAEP-GX.2.2-1", "GX.2.2", "It comes from section 2.2 of the AAEP guide for extensions."),
+            ("AAEP-SPEC-1", "SPEC", "It comes from SPEC.md, the overview of the AAEP specification."),
+        ] {
+            assert_eq!(describe_source(id, section), source);
+        }
+        assert!(describe_source("C-B5", "C").starts_with("It is our decision C-B5,"));
+    }
+
+    #[test]
+    fn no_rule_names_a_section_that_does_not_exist() {
+        for rule in Rule::all() {
+            let source = describe_source(rule.id(), rule.section());
+            let section = source.split("section ").nth(1).and_then(|rest| rest.split([' ', ',']).next());
+            let is_section = |text: &str| {
+                let (first, rest) = text.split_once('.').unwrap_or((text, "1"));
+                let is_number = |part: &str| part.parse::<u32>().is_ok_and(|number| number > 0);
+                (is_number(first) || first.len() == 1) && rest.split('.').all(is_number)
+            };
+            assert!(section.is_none_or(is_section), "{source}");
+        }
+    }
 }

@@ -4,7 +4,8 @@ use std::io::Read;
 use std::time::Duration;
 
 use sayso::{
-    Action, Answer, ClarificationAnswer, ClarificationRequest, ConsentRefusal, Error, Hub, Risk, Session,
+    Action, Answer, ClarificationAnswer, ClarificationRequest, ConsentRefusal, Error, Hub, LocalizedText,
+    OutputText, Risk, Session,
 };
 
 use crate::ExitStatus;
@@ -61,7 +62,7 @@ pub(crate) struct TellArgs {
 
 /// Asks. The exit code is 0 for yes, and 1 for no and for no answer.
 pub(crate) fn ask(arguments: &AskArgs) -> Result<ExitStatus, CommandError> {
-    let refusal = arguments.hub.run(&arguments.question, async |session| {
+    let refusal = arguments.hub.run(question_request(), async |session| {
         let timeout = Duration::from_secs(arguments.timeout);
         let refusal = if let Some(consequence) = &arguments.consequence {
             match session.ask(arguments.action(consequence).answer_timeout(timeout)).await? {
@@ -71,6 +72,7 @@ pub(crate) fn ask(arguments: &AskArgs) -> Result<ExitStatus, CommandError> {
         } else {
             let question = ClarificationRequest::new(arguments.question.as_str())
                 .accept_yes_no()
+                .default_response("no")
                 .answer_timeout(timeout);
             match session.clarify(question).await? {
                 ClarificationAnswer::YesNo(true) => None,
@@ -78,8 +80,7 @@ pub(crate) fn ask(arguments: &AskArgs) -> Result<ExitStatus, CommandError> {
                 _ => Some("the person refused".to_owned()),
             }
         };
-        let summary = if refusal.is_none() { "The answer was yes." } else { "The answer was no." };
-        session.finish(summary).await?;
+        session.finish(done()).await?;
         Ok(refusal)
     })?;
     let Some(reason) = refusal else { return Ok(ExitStatus::Success) };
@@ -96,7 +97,10 @@ pub(crate) fn tell(arguments: &TellArgs) -> Result<ExitStatus, CommandError> {
     if text.trim().is_empty() {
         return Err(CommandError::cannot_run("there is no text to tell"));
     }
-    arguments.hub.run("A message from a script.", async |session| session.finish(text.trim()).await)?;
+    arguments.hub.run(message_request(), async |session| {
+        session.output(OutputText::complete(text.trim()).content_type("text/markdown")).await?;
+        session.finish(done()).await
+    })?;
     Ok(ExitStatus::Success)
 }
 
@@ -116,10 +120,10 @@ impl AskArgs {
 }
 
 impl ScriptHub {
-    /// Runs `body` in a session about this request. A signal ends it, which withdraws an open question.
+    /// Runs `body` in a session with this text. A signal ends it, which withdraws an open question.
     fn run<T>(
         &self,
-        request: &str,
+        text: LocalizedText,
         body: impl AsyncFnOnce(Session) -> Result<T, Error>,
     ) -> Result<T, CommandError> {
         let url = self.hub.clone().or_else(|| std::env::var("SAYSO_URL").ok()).filter(|url| !url.is_empty());
@@ -137,7 +141,8 @@ impl ScriptHub {
             let work = async {
                 let hub = builder.open().await?;
                 let session = hub
-                    .session(request)
+                    .session("")
+                    .summary_instead_of_request(text)
                     .agent(self.agent.as_str())
                     .language(self.lang.as_str())
                     .start()
@@ -153,6 +158,23 @@ impl ScriptHub {
         });
         Ok(result?)
     }
+}
+
+/// What people hear when a question starts. The question itself follows.
+fn question_request() -> LocalizedText {
+    localized("A question from a script.", "Una pregunta de un script.", "Ìbéèrè láti inú ètò kan.")
+}
+
+fn message_request() -> LocalizedText {
+    localized("A message from a script.", "Un mensaje de un script.", "Ọ̀rọ̀ láti inú ètò kan.")
+}
+
+fn done() -> LocalizedText {
+    localized("Done.", "Listo.", "Ó ti parí.")
+}
+
+fn localized(english: &str, spanish: &str, yoruba: &str) -> LocalizedText {
+    LocalizedText::new(english).in_language("es", spanish).in_language("yo", yoruba)
 }
 
 fn read_text() -> Result<String, CommandError> {

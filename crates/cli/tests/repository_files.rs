@@ -48,6 +48,65 @@ fn every_crate_path_in_the_architecture_document_exists() {
 }
 
 #[test]
+fn no_type_name_is_defined_in_more_than_two_crates() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut definitions: BTreeMap<String, BTreeMap<String, PathBuf>> = BTreeMap::new();
+    for package in entries(&crates) {
+        let name = package.file_name().unwrap().to_str().unwrap().to_owned();
+        for file in rust_files(&package.join("src")) {
+            for type_name in type_definitions(&fs::read_to_string(&file).unwrap()) {
+                definitions.entry(type_name).or_default().insert(name.clone(), file.clone());
+            }
+        }
+    }
+    assert!(definitions.len() > 500, "found only {} types", definitions.len());
+    definitions.retain(|_, crates| crates.len() > 2);
+    assert!(definitions.is_empty(), "a name that many crates use needs context: {definitions:#?}");
+}
+
+#[test]
+fn type_definitions_are_found_and_associated_types_are_not() {
+    let source = "pub struct A;\n    enum B {}\n\
+                  pub(crate) trait C {\n    type Error;\n}\n\
+                  type D = u8;\n// struct E\n\
+                  impl F for A {\n    type Output = u8;\n}\n";
+    assert_eq!(type_definitions(source), ["A", "B", "C", "D"]);
+}
+
+/// Returns the names of the types that a source file defines, without associated types.
+fn type_definitions(source: &str) -> Vec<String> {
+    let definition = |line: &str| {
+        let rest = line.trim_start();
+        let rest = rest.strip_prefix("pub").map_or(rest, |rest| {
+            let rest = rest.trim_start();
+            rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or(rest, |(_, rest)| rest)
+        });
+        let (keyword, rest) = rest.trim_start().split_once(' ')?;
+        // An alias inside another item is an associated type.
+        let is_definition = match keyword {
+            "struct" | "enum" | "trait" | "union" => true,
+            "type" => !line.starts_with(' '),
+            _ => false,
+        };
+        let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        (is_definition && name.starts_with(char::is_uppercase)).then_some(name)
+    };
+    source.lines().filter_map(definition).collect()
+}
+
+/// Returns all Rust files below a folder, except tests.
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    if !folder.is_dir() || folder.ends_with("tests") {
+        return Vec::new();
+    }
+    entries(folder)
+        .into_iter()
+        .flat_map(|path| if path.is_dir() { rust_files(&path) } else { vec![path] })
+        .filter(|path| has_extension(path, "rs") && !path.ends_with("tests.rs"))
+        .collect()
+}
+
+#[test]
 fn a_missing_crate_path_is_reported() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let document = "See `crates/cli/src/`, `crates/cli/Cargo.toml`, `cargo test`, crates/bare and\n\

@@ -31,6 +31,36 @@ fn the_exit_code_of_ask_is_the_answer_of_the_person() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_question_of_a_script_is_heard_once() {
+    let hub = HubProcess::start_in_memory();
+    let mut listener = ListenProcess::start_connected(&hub.address, &[]);
+    let address = hub.address.clone();
+    let heard = std::thread::scope(|scope| {
+        let asked = scope.spawn(|| ask(&address, &["--timeout", "120"]));
+        let mut heard = listener.read_until("ask: Type");
+        listener.type_line("details");
+        heard.extend(listener.read_until("ask: "));
+        listener.type_line("yes 1");
+        heard.extend(listener.read_until("session: shell has finished."));
+        assert_eq!(asked.join().unwrap().exit_code, 0);
+        heard
+    });
+    assert_eq!(
+        heard,
+        [
+            "session: shell has started. A question from a script.",
+            "ask: Question 1 from shell: Delete the old backups?",
+            "ask: You have 2 minutes.",
+            "ask: Type yes or no.",
+            "ask: Without an answer, that counts as no.",
+            "answer: Your answer to question 1: yes",
+            "session: shell has finished. Done.",
+        ]
+    );
+}
+
 #[test]
 fn a_question_that_nobody_hears_is_a_no() {
     let hub = HubProcess::start_in_memory();
@@ -63,9 +93,17 @@ fn listeners_hear_what_a_script_tells() {
         assert_eq!(output.exit_code, 0, "{}", output.stderr);
     };
     tell(&["The backup is complete."], "");
-    listener.read_until("The backup is complete.");
-    tell(&[], "Two files were skipped.\n");
-    listener.read_until("Two files were skipped.");
+    let heard = listener.read_until("has finished");
+    assert_eq!(
+        heard,
+        [
+            "session: backup has started. A message from a script.",
+            "agent: The backup is complete.",
+            "session: backup has finished. Done.",
+        ]
+    );
+    tell(&[], "**Two** files were skipped.\n");
+    listener.read_until("agent: Two files were skipped.");
 }
 
 #[test]
@@ -79,6 +117,15 @@ fn explain_describes_one_rule_or_lists_all() {
         let id = line.split(' ').next().unwrap();
         let explained = aaep::rule::Rule::find(id).unwrap();
         assert!(line.contains(explained.sentence()));
+    }
+    for (id, source) in [
+        ("C-G6", "It is our decision C-G6, because"),
+        ("AAEP-4.1.1s-2", "It comes from the JSON Schema for section 4.1.1 of the AAEP specification."),
+        ("AAEP-A.4-1", "It comes from appendix A, section A.4, of the AAEP specification."),
+        ("AAEP-GS.5.3-1", "It comes from section 5.3 of the AAEP guide for subscribers."),
+    ] {
+        let explained = run_sayso(&["explain", id], "").stdout;
+        assert!(explained.lines().any(|line| line.starts_with(source)), "{id}: {explained}");
     }
     let unknown = run_sayso(&["explain", "AAEP-0-0"], "");
     assert_eq!(unknown.exit_code, 2);

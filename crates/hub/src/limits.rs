@@ -47,6 +47,9 @@ pub struct HubLimits {
     /// Maximum number of critical events from one agent for one person per minute. Questions do not count; they have
     /// their own limits.
     pub criticals_per_minute: usize,
+    /// Maximum number of critical events, including hand-offs, that all agents together send to one person per minute, not
+    /// counting questions.
+    pub total_criticals_per_minute: usize,
     /// Maximum number of questions from one agent to one person per minute. All listeners with the same token count as
     /// one person.
     pub questions_per_minute: usize,
@@ -121,6 +124,7 @@ impl Default for HubLimits {
             subscriptions: 100_000,
             subscriptions_per_principal: 1_000,
             criticals_per_minute: 60,
+            total_criticals_per_minute: 240,
             questions_per_minute: 120,
             total_questions_per_minute: 240,
             events_per_request: 1_000,

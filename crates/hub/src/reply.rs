@@ -692,6 +692,14 @@ pub enum LimitReached {
         /// The limit.
         max: usize,
     },
+    /// Critical events of all agents for one person, per minute.
+    #[error(
+        "all agents together may publish at most {max} critical events for a person in a minute; nothing was published, try again later"
+    )]
+    TotalCriticalsPerMinute {
+        /// The limit.
+        max: usize,
+    },
     /// Open questions.
     #[error("{0}")]
     Questions(AskError),

@@ -210,7 +210,7 @@ function describeHandoff(event, agent, summary) {
 }
 
 /** Whether a person stopped the session. Only the hub knows that; an agent can merely say so. */
-export function isStoppedByPerson(event) {
+function isStoppedByPerson(event) {
   return asObject(asObject(event.extensions).sayso).ended_by === "user";
 }
 

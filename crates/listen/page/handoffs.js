@@ -25,10 +25,6 @@ export class Handoffs {
     this.#countdowns = countdowns;
   }
 
-  get size() {
-    return this.#open.size;
-  }
-
   add(handoff) {
     this.#open.set(handoff.token, handoff);
     this.#draw();

@@ -6,7 +6,7 @@ import { phrases } from "./phrases.js";
 import { nameText } from "./wording.js";
 
 /** Creates the badges of a question: the risk, and whether the action can be undone. */
-export function createBadges(question) {
+function createBadges(question) {
   // The texts end with a full stop, so that a screen reader pauses between them.
   const badges = question.risks.flatMap(({ kind, text }) => [createBadge(text, kind, question.lang), " "]);
   return badges.length === 0 ? [] : [createElement("p", { className: "badges" }, badges)];

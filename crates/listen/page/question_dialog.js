@@ -127,19 +127,17 @@ export class QuestionDialog {
     this.element.append(head, this.#text, this.#details, this.#answers, this.#error, createElement("div", { className: "announcements" }, regions));
   }
 
-  /** Creates the button that shows and announces what the question itself does not say. */
+  /**
+   * Creates the button that shows and announces what the question itself does not say. It does not hide it again, but announces it again: with
+   * `aria-expanded`, Orca would say "Focus mode" and "Browse mode" around the button.
+   */
   #createDetailsButton() {
     const { details } = this.question;
     this.#details.append(...details.map((line) => createElement("p", {}, createSpans(line, true))));
-    const button = this.#createButton(phrases.details, "quiet", () => {
-      const isShown = this.#details.hidden;
-      this.#details.hidden = !isShown;
-      button.setAttribute("aria-expanded", String(isShown));
-      if (isShown) this.#announce(details.flat(), "polite");
+    return this.#createButton(phrases.details, "quiet", () => {
+      this.#details.hidden = false;
+      this.#announce(details.flat(), "polite");
     });
-    button.setAttribute("aria-expanded", "false");
-    button.setAttribute("aria-controls", this.#details.id);
-    return button;
   }
 
   #addDecisionButtons() {

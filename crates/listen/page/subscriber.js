@@ -549,7 +549,7 @@ export class Subscriber {
 
   /** Returns the parts with the name of the speaker, if the session has several agents. */
   #forTimeline(event, session, parts) {
-    return session.producers.size > 1 ? [nameText(this.#speakerName(event, session), ": "), ...parts] : parts;
+    return session.producers.size > 1 && parts.length > 0 ? [nameText(this.#speakerName(event, session), ": "), ...parts] : parts;
   }
 
   #withSpeaker(event, session, parts) {

@@ -3,7 +3,7 @@
 use aaep::SessionId;
 use aaep::event::{TextDirection, Urgency};
 
-use crate::AnnouncementText;
+use crate::{AnnouncementText, Phrases};
 
 /// One message for a person, in complete sentences.
 ///
@@ -30,6 +30,9 @@ pub struct Announcement {
     pub question_number: Option<u32>,
     /// The URI of a result, a help page or the target of a hand-off. A person hears only its host.
     pub link: Option<Box<str>>,
+    /// Whether it is about a step of the agent's work. Speech skips a step when the agent's text, a question or the end of the session
+    /// follows it.
+    pub is_step: bool,
 }
 
 impl Announcement {
@@ -45,6 +48,7 @@ impl Announcement {
             agent_id: None,
             question_number: None,
             link: None,
+            is_step: false,
         }
     }
 
@@ -53,10 +57,24 @@ impl Announcement {
         self.urgency == Urgency::Critical
     }
 
-    /// Returns its lines, each with the label in front.
+    /// Returns its lines, each with the English label in front.
     pub fn lines(&self) -> impl Iterator<Item = String> {
-        let label = self.kind.as_str();
+        self.lines_with(self.kind.as_str())
+    }
+
+    /// Returns its lines, each with the label in the language of the phrases in front.
+    pub fn lines_in(&self, phrases: &Phrases) -> impl Iterator<Item = String> {
+        self.lines_with(phrases.kind_label(self.kind))
+    }
+
+    fn lines_with(&self, label: &'static str) -> impl Iterator<Item = String> {
         self.text.lines().map(move |line| format!("{label}: {line}"))
+    }
+
+    /// Whether speech skips the waiting steps of the same session.
+    pub(crate) fn supersedes_steps(&self) -> bool {
+        let is_news = matches!(self.kind, AnnouncementKind::Agent | AnnouncementKind::Session);
+        !self.is_step && (is_news || self.is_critical())
     }
 }
 

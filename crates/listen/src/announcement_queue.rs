@@ -7,7 +7,8 @@ use aaep::event::Urgency;
 use crate::{Announcement, AnnouncementKind, AnnouncementText, Phrases};
 
 /// A priority queue of announcements: critical ones first, then what the person requested, then the others in order of arrival.
-/// A background announcement replaces an earlier one of the same kind and session. If a question is closed before it was spoken,
+/// A background announcement replaces an earlier one of the same kind and session. The agent's text, a question and the end of a session
+/// replace the waiting steps of their session. If a question is closed before it was spoken,
 /// its first line and its outcome are merged into one announcement.
 ///
 /// When the queue is full, it drops announcements and announces how many it dropped. Its capacity for critical announcements is
@@ -63,6 +64,10 @@ impl AnnouncementQueue {
         {
             announcement.text = AnnouncementText::from_lines(&[ask.text.first_line(), announcement.text]);
             announcement.language = ask.language;
+        }
+        if announcement.supersedes_steps() && announcement.session_id.is_some() {
+            self.regular
+                .retain(|earlier| !(earlier.is_step && earlier.session_id == announcement.session_id));
         }
         if announcement.is_critical() {
             if self.critical.len() >= self.capacity.saturating_mul(CRITICAL_CAPACITY_FACTOR) {

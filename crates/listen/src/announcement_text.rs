@@ -98,6 +98,12 @@ impl AnnouncementText {
         })
     }
 
+    /// Whether sayso's own part of the text contains these words.
+    pub(crate) fn is_said_by_sayso(&self, words: &str) -> bool {
+        let parts = self.parts(0..self.len());
+        parts.iter().any(|(part, author)| *author == Author::Sayso && part.contains(words))
+    }
+
     /// Returns the text with every part sanitized.
     pub(crate) fn sanitized(&self) -> Self {
         let mut out = Self::default();

@@ -101,7 +101,7 @@ impl Node {
             self.flush_narration(person, handle, &mut hub).await?;
             for _ in 0..2 {
                 let id = self.open_hub_session(person, handle, &mut hub).await?;
-                let key = self.hub_key(handle, &hub, &digest.to_string());
+                let key = Self::hub_key(handle, &hub, &digest.to_string());
                 match person.ask(&id, question, &key).await {
                     Err(error) if error.is_not_found() => {
                         self.leave_hub_session(person, &mut hub, &id).await?;
@@ -235,7 +235,11 @@ impl Node {
     ) {
         let result = self.send_accepted(handle, request, &receipt, &signature).await;
         if let Err(error) = result {
-            self.refuse_consent(handle, request, error.to_string()).await;
+            let reason = match error {
+                NodeError::Refused(refusal) => refusal.reason,
+                error => error.to_string(),
+            };
+            self.refuse_consent(handle, request, reason).await;
         }
     }
 
@@ -373,10 +377,13 @@ impl Node {
     ) -> Result<(), NodeError> {
         let mut session = state.participant.session().ok_or(NodeError::UnknownSession)?.clone();
         let message = IncomingMessage {
+            message_id: asp::MessageId::generate(unix_now(), &mut SystemRandom),
             sender: handle.info.role,
             body,
             sent_at: unix_now(),
             response_timeout_ms: None,
+            constraints: None,
+            tokens_used: None,
             checks: self.checks_of_own_message(handle, state, body),
         };
         session.handle_message(&message).map(drop).map_err(NodeError::Refused)

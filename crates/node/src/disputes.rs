@@ -51,7 +51,7 @@ impl Node {
             severity: request.severity,
             statement: request.statement,
             messages: request.messages,
-            filed_at: now.clone(),
+            filed_at: now,
         };
         let dispute = Dispute::file(filing, record).map_err(|error| refuse(error.to_string()))?;
         let escrow_id = EscrowId { session_id: session, commitment_id: commitment };
@@ -111,7 +111,7 @@ fn filed_json(dispute: &Dispute) -> String {
 
 /// A stored fact about a dispute.
 pub(crate) enum DisputeRecord {
-    Filed(Dispute),
+    Filed(Box<Dispute>),
     Resolved(Resolution),
 }
 
@@ -121,7 +121,9 @@ impl DisputeRecord {
         let doc = tape.read(json).ok()?;
         let (kind, value) = doc.root().members().next()?;
         match kind.text().as_deref() {
-            Some("filed") => Dispute::parse(value.source()).ok().map(Self::Filed),
+            Some("filed") => {
+                Dispute::parse(value.source()).ok().map(|dispute| Self::Filed(Box::new(dispute)))
+            }
             Some("resolved") => Resolution::parse(value.source()).ok().map(Self::Resolved),
             _ => None,
         }

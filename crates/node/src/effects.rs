@@ -75,7 +75,11 @@ impl Node {
         if self.peers().is_revoked(&agent) {
             return Err(NodeError::UnknownPeer(agent.to_string()));
         }
-        let is_successor = self.peers().card(&agent).is_some();
+        let pinned = self.peers().card(&agent);
+        if let Some(pinned) = pinned.as_ref().filter(|pinned| pinned.signing_key() == card.signing_key()) {
+            return Ok(pinned.clone());
+        }
+        let is_successor = pinned.is_some();
         if !is_successor && !self.peers().has_room(&self.config.limits) {
             return Err(NodeError::LimitReached("too many cards are pinned"));
         }
@@ -93,11 +97,9 @@ impl Node {
             .ok_or_else(|| NodeError::UnknownPeer(agent.to_string()))
     }
 
-    /// Fetches the card of an agent from its own node, and pins it if it is new or the successor of the pinned one.
-    pub(crate) async fn fetch_and_pin(
-        self: &Arc<Self>,
-        agent: &asp::AgentUri,
-    ) -> Result<Arc<AgentCard>, NodeError> {
+    /// Fetches the card of an agent from its own node. The card may be pinned: it is new, and the node pins new cards, or it
+    /// is the pinned card or its successor.
+    pub(crate) async fn fetch_peer_card(&self, agent: &asp::AgentUri) -> Result<AgentCard, NodeError> {
         let url = format!("{}{}", agent.default_endpoint(), AgentCard::WELL_KNOWN_PATH);
         let unusable = |reason: &str| NodeError::UnusableCard(url.clone(), reason.to_owned());
         let card = self.client.fetch_card(&url).await.map_err(|reason| unusable(&reason))?;
@@ -106,12 +108,12 @@ impl Node {
         }
         let pinned = self.peers().card(agent);
         match pinned {
-            Some(pinned) if pinned.signing_key() == card.signing_key() => Ok(pinned),
+            Some(pinned) if pinned.signing_key() == card.signing_key() => Ok((*pinned).clone()),
             Some(pinned) if !card.is_successor_of(&pinned) => Err(unusable(
                 "its keys differ from those of the pinned card, and the old key did not sign it",
             )),
             None if !self.config.trusts_on_first_use => Err(NodeError::UnknownPeer(agent.to_string())),
-            _ => self.pin(card).await,
+            _ => Ok(card),
         }
     }
 }

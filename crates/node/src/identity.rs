@@ -10,8 +10,6 @@ use thiserror::Error;
 const KEY_FILE: &str = "keys";
 /// The name of the file with the card.
 const CARD_FILE: &str = "card.json";
-/// The keys while they are being written.
-const NEW_KEY_FILE: &str = "keys.new";
 
 /// The keys of an agent and the card that publishes them.
 #[derive(Clone, Debug)]
@@ -97,20 +95,21 @@ impl Identity {
 
     fn save(self, folder: &Path) -> Result<Self, IdentityError> {
         std::fs::create_dir_all(folder).map_err(|error| IdentityError::File(folder.to_owned(), error))?;
-        let path = folder.join(CARD_FILE);
-        // The card is written before the keys. If the program stops in between, loading reports the mismatch.
-        std::fs::write(&path, format!("{}\n", self.card.as_str()))
-            .map_err(|error| IdentityError::File(path, error))?;
-        // A key file is never overwritten in place, so that a crash leaves either the old or the new keys.
-        let (key_file, new_file) = (folder.join(KEY_FILE), folder.join(NEW_KEY_FILE));
-        match std::fs::remove_file(&new_file) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(IdentityError::File(new_file, error));
+        let failed = |path: PathBuf| move |error| IdentityError::File(path, error);
+        let new_files = [KEY_FILE, CARD_FILE].map(|name| folder.join(format!("{name}.new")));
+        for path in &new_files {
+            // A leftover of a rotation that did not finish.
+            if path.exists() {
+                std::fs::remove_file(path).map_err(failed(path.clone()))?;
             }
-            _ => {}
         }
-        self.keys.save(&new_file)?;
-        std::fs::rename(&new_file, &key_file).map_err(|error| IdentityError::File(key_file, error))?;
+        let [new_keys, new_card] = &new_files;
+        self.keys.save(new_keys)?;
+        std::fs::write(new_card, format!("{}\n", self.card.as_str())).map_err(failed(new_card.clone()))?;
+        // If the program stops between the two, loading reports the mismatch, and the new keys are in `keys.new`.
+        for (from, name) in [(new_card, CARD_FILE), (new_keys, KEY_FILE)] {
+            std::fs::rename(from, folder.join(name)).map_err(failed(from.clone()))?;
+        }
         Ok(self)
     }
 }

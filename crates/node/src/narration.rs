@@ -200,8 +200,13 @@ impl Node {
                 let is_pinned = self.is_pinned_by_operator(&handle.info.peer);
                 let (_, level) = self.peers().trust_of(handle.info.peer.agent_id(), unix_now());
                 LocalizedText::new(|phrases| {
-                    let (trust, identity) = (phrases.trust(level), phrases.identity(is_pinned));
-                    format!("{} {identity} {trust}", phrases.identified(name))
+                    let mut text =
+                        format!("{} {}", phrases.identified(name), phrases.identity(name, is_pinned));
+                    // An invitation to us is told together with the trust in the inviter.
+                    if handle.info.role == Role::Inviter {
+                        text = format!("{text} {}", phrases.trust(name, level));
+                    }
+                    text
                 })
             }
             (InformType::Progress, _) => {
@@ -298,9 +303,8 @@ impl Node {
         while let Some(event) = handle.hub_session.next() {
             let body = event.to_json();
             match self.report_event(person, handle, hub, &body, &event.key).await {
-                Ok(()) => {}
+                Ok(()) | Err(HubError::Stopped | HubError::Ended) => {}
                 Err(error) if error.is_temporary() => return Err(error),
-                Err(HubError::Stopped | HubError::Ended) => {}
                 // The hub will never take it.
                 Err(error) => {
                     tracing::warn!(target: "sayso::log", kind = "asp.narration_refused", session = %handle.info.id, %error);
@@ -328,7 +332,7 @@ impl Node {
     ) -> Result<(), HubError> {
         for _ in 0..2 {
             let id = self.open_hub_session(person, handle, hub).await?;
-            match person.report(&id, event, &self.hub_key(handle, hub, key)).await {
+            match person.report(&id, event, &Self::hub_key(handle, hub, key)).await {
                 Err(error) if error.is_not_found() => self.leave_hub_session(person, hub, &id).await?,
                 result => return result,
             }
@@ -366,7 +370,7 @@ impl Node {
             return Ok(id.clone());
         }
         let body = self.start_of_hub_session(&handle.info, hub.started_count == 0);
-        let id = person.start_session(&body, &self.hub_key(handle, hub, "start")).await?;
+        let id = person.start_session(&body, &Self::hub_key(handle, hub, "start")).await?;
         hub.id = Some(id.clone());
         hub.started_count += 1;
         // If this record is lost, the same request finds the same session again.
@@ -388,7 +392,7 @@ impl Node {
                 _ if !is_first => phrases.talks(&name, &subject),
                 Role::Inviter => phrases.invited_peer(&name, &subject),
                 Role::Invited => {
-                    format!("{} {}", phrases.invited_us(&name, &subject), phrases.trust(level))
+                    format!("{} {}", phrases.invited_us(&name, &subject), phrases.trust(&peer.name, level))
                 }
             }
         });
@@ -403,7 +407,7 @@ impl Node {
     }
 
     /// Returns the idempotency key of a request about a session.
-    pub(crate) fn hub_key(&self, handle: &SessionHandle, hub: &HubSessionState, key: &str) -> String {
+    pub(crate) fn hub_key(handle: &SessionHandle, hub: &HubSessionState, key: &str) -> String {
         // Two nodes with the same token at the same hub can take part in the same ASP session.
         let role = crate::records::role_name(handle.info.role);
         format!("asp-{}-{role}-{}-{key}", handle.info.id, hub.started_count)

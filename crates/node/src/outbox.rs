@@ -195,7 +195,8 @@ fn next_message(state: &SessionState) -> Option<NextMessage> {
     Some(NextMessage { id, text: text.clone(), is_invitation })
 }
 
-fn performative_of(text: &str) -> String {
+/// Returns the performative of a message, or an empty string if it has none.
+pub(crate) fn performative_of(text: &str) -> String {
     let mut tape = seal::json::Tape::default();
     let performative =
         tape.read(text).ok().and_then(|doc| Some(doc.root().member("performative")?.text()?.into_owned()));

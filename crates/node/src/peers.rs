@@ -91,7 +91,7 @@ impl Peers {
             }
             NodeRecord::Ledger { entry } => self.escrow.apply(entry),
             NodeRecord::Dispute { record } => match DisputeRecord::parse(record) {
-                Some(DisputeRecord::Filed(dispute)) => drop(self.disputes.file(dispute)),
+                Some(DisputeRecord::Filed(dispute)) => drop(self.disputes.file(*dispute)),
                 Some(DisputeRecord::Resolved(resolution)) => drop(self.disputes.resolve(resolution)),
                 None => {}
             },
@@ -174,6 +174,11 @@ impl Peers {
         self.cards.len() < limits.pinned_cards
     }
 
+    /// Returns whether one more card can be registered.
+    pub(crate) fn has_room_to_register(&self, limits: &NodeLimits) -> bool {
+        self.registered.len() < limits.registered_cards
+    }
+
     /// Returns the registered cards with this capability and at least this score, the most trusted first.
     pub(crate) fn discover(
         &self,
@@ -225,7 +230,7 @@ impl Peers {
     ) -> ReceiverChecks {
         let score = self.trust.score(peer.agent_id(), now);
         let is_trusted = !self.is_revoked(peer.agent_id()) && score.get() >= policy.trust_threshold;
-        ReceiverChecks { is_trusted, is_funded: false, is_card_pinned: true }
+        ReceiverChecks { is_trusted, is_funded: false, is_card_pinned: true, trust_score: Some(score) }
     }
 
     /// Counts a message or an invitation of an agent against its limit.

@@ -283,7 +283,7 @@ mod tests {
         let policy = Policy::parse(text, ConsentPolicy::NEVER_ASK);
         let policy = policy.unwrap_or_else(|error| panic!("{error}"));
         assert!(policy.consent.commit && !policy.consent.accept);
-        assert_eq!(policy.consent.timeout, Duration::from_secs(60));
+        assert_eq!(policy.consent.timeout, Duration::from_mins(1));
         assert!((policy.trust_threshold - 40.0).abs() < f64::EPSILON);
         assert_eq!(policy.peer_limits.by_level[4].messages_per_minute, 5);
         assert_eq!((policy.circuit_breaker.failure_threshold, policy.circuit_breaker.max_open_ms), (3, 20));

@@ -305,3 +305,28 @@ fn member<'w>(writer: &'w mut JsonWriter, kind: &str) -> &'w mut JsonWriter {
 fn text(value: &JsonValue<'_>, name: &str) -> Option<String> {
     Some(value.member(name)?.text()?.into_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_of_narration_and_questions_are_read_back() {
+        let request = ConsentRequest {
+            id: "msg_1".to_owned(),
+            performative: "COMMIT".to_owned(),
+            body: r#"{"commitmentId":"cmt_1"}"#.to_owned(),
+            hub_session: "sess_1".to_owned(),
+            reply_token: "rpl_1".to_owned(),
+            deadline: Some(UnixMillis::new(1_800_000_000_000)),
+        };
+        let narration = SessionRecord::NarrationStarted { hub_session: "sess_1".to_owned() };
+        for record in [SessionRecord::ConsentAsked(request.clone()), narration] {
+            assert_eq!(SessionRecord::parse(&record.to_json()).ok(), Some(record));
+        }
+        // A record from before questions had deadlines.
+        let old = r#"{"consent_asked":{"id":"msg_1","performative":"COMMIT","hub_session":"sess_1","reply_token":"rpl_1","body":{"commitmentId":"cmt_1"}}}"#;
+        let expected = SessionRecord::ConsentAsked(ConsentRequest { deadline: None, ..request });
+        assert_eq!(SessionRecord::parse(old).ok(), Some(expected));
+    }
+}

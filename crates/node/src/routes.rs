@@ -16,6 +16,7 @@ use crate::NodeError;
 use crate::disputes::DisputeRequest;
 use crate::dpop::ProofError;
 use crate::node::Node;
+use crate::outbox::performative_of;
 use crate::peer_client::ASP_JSON;
 use crate::receive::ReceiveReply;
 use crate::records::NodeRecord;
@@ -260,6 +261,9 @@ impl NodeService {
             (Method::Delete, Route::PeerSession(id)) => {
                 // DELETE carries the CLOSE message, because only a signed message can change a session.
                 let (card, id) = (peer.ok_or_else(not_found)?, session_id(id)?);
+                if performative_of(&body) != Performative::Close.as_str() {
+                    return Err(malformed("The body must be a CLOSE message."));
+                }
                 self.receive(head, card, Some(id), &body).await.map(ServiceOutcome::Response)
             }
             (Method::Get, Route::OwnSessions) => respond(HttpResponse::new(StatusCode::Ok).json(node.list())),
@@ -358,19 +362,17 @@ impl NodeService {
             .header("DPoP-Nonce", &self.0.verifier.nonce(unix_now()))
     }
 
-    /// Fetches the card of a peer that is new or has rotated its keys, and checks its proof.
+    /// Fetches the card of a peer that is new or has rotated its keys, checks its proof, and pins the card.
     async fn meet_peer(&self, head: &RequestHead) -> Result<Arc<AgentCard>, HttpResponse> {
         let unknown =
             || problem(StatusCode::Forbidden, "unauthorized", "the card of this agent is not pinned");
         let agent =
             head.header("asp-agent-id").and_then(|agent| AgentUri::parse(agent).ok()).ok_or_else(unknown)?;
-        let card = self
-            .0
-            .fetch_and_pin(&agent)
-            .await
-            .map_err(|error| problem(StatusCode::Forbidden, "unauthorized", &error.to_string()))?;
+        let forbidden = |error: NodeError| problem(StatusCode::Forbidden, "unauthorized", &error.to_string());
+        let card = self.0.fetch_peer_card(&agent).await.map_err(forbidden)?;
+        // Only the holder of its key can make this node pin a card.
         self.check_proof(head, &card)?;
-        Ok(card)
+        self.0.pin(card).await.map_err(forbidden)
     }
 
     async fn receive(
@@ -471,6 +473,9 @@ impl NodeService {
                 let reason = "another card is registered under this name, and its key did not sign this one";
                 return Err(problem(StatusCode::Conflict, "duplicate", reason));
             }
+        }
+        if registered.is_none() && !node.peers().has_room_to_register(&node.config.limits) {
+            return Err(error_response(&NodeError::LimitReached("too many cards are registered")));
         }
         if registered.is_none_or(|old| old.as_str() != card.as_str()) {
             let records = vec![NodeRecord::CardRegistered { card: card.as_str().to_owned() }];

@@ -182,7 +182,8 @@ impl Node {
             if !self.config.trusts_on_first_use {
                 return Err(NodeError::UnknownPeer(peer.to_owned()));
             }
-            return self.fetch_and_pin(&agent).await;
+            let card = self.fetch_peer_card(&agent).await?;
+            return self.pin(card).await;
         }
         let card = self
             .client

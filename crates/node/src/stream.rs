@@ -39,6 +39,8 @@ const CLOSE_POLICY: u16 = 1008;
 struct News {
     messages: Vec<String>,
     state: State,
+    /// Whether no message will follow.
+    is_complete: bool,
 }
 
 impl Node {
@@ -84,7 +86,7 @@ impl Node {
                 }
                 last_state = Some(news.state);
             }
-            if news.state.is_terminal() && news.messages.is_empty() {
+            if news.is_complete && news.messages.is_empty() {
                 return Ok(());
             }
             if !news.messages.is_empty() {
@@ -108,6 +110,7 @@ impl Node {
         Ok(News {
             messages: messages.skip(position).take(limit).map(str::to_owned).collect(),
             state: state.state(),
+            is_complete: state.state().is_terminal() && !state.has_undelivered(),
         })
     }
 

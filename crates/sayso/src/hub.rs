@@ -57,7 +57,7 @@ pub(crate) struct HubSettings {
 impl HubSettings {
     /// Writes the author's own states and their words, if there are any.
     pub(crate) fn write_states(&self, out: &mut TapeWriter) {
-        write_states(out, &self.states, &self.language, |out, tag, words| member::text(out, tag, words));
+        write_states(out, &self.states, &self.language, member::text);
     }
 }
 

@@ -34,7 +34,7 @@ impl Question {
             }
             write_text(writer, "status", status_name(self.status));
             self.replier_ids.write_member("repliers", writer);
-            Vec::from(self.reminders_sent).write_member("told", writer);
+            Vec::from(self.reminders_sent).write_member("reminders_sent", writer);
             match &self.subject {
                 QuestionSubject::Confirmation {
                     key,
@@ -106,7 +106,12 @@ impl RecordMembers<'_> {
             subject: self.read_subject()?,
             replier_ids: self.read::<Vec<SubscriptionId>>("repliers")?,
             grace_until: self.read_time("grace"),
-            reminders_sent: self.read::<Vec<bool>>("told")?.try_into().ok()?,
+            // Before version 0.2 the member was called `told`.
+            reminders_sent: self
+                .read::<Vec<bool>>("reminders_sent")
+                .or_else(|| self.read("told"))?
+                .try_into()
+                .ok()?,
         })
     }
 

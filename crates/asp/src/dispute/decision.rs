@@ -54,10 +54,10 @@ impl Dispute {
     /// message, so the dispute is dismissed; a late result lowers trust by itself.
     fn decide_deadline(&self, commitment: &Commitment) -> (Verdict, &'static str) {
         let filed_at = self.filed_at.unix_millis();
-        let is_overdue = commitment.obligations().any(|(obligation, fulfilled_at)| {
+        let is_overdue = commitment.obligations().any(|(obligation, result)| {
             obligation.party == self.filed_against
                 && obligation.deadline.unix_millis() < filed_at
-                && fulfilled_at.is_none_or(|at| at > filed_at)
+                && result.is_none_or(|result| result.reported_at > filed_at)
         });
         if is_overdue {
             (self.upheld(Severity::MODERATE), "a deadline passed without a result")
@@ -95,7 +95,7 @@ impl Dispute {
             .obligations()
             .filter(|(obligation, _)| obligation.party == self.filed_against)
             .peekable();
-        let is_earned = own.peek().is_some() && own.all(|(_, fulfilled_at)| fulfilled_at.is_some());
+        let is_earned = own.peek().is_some() && own.all(|(_, result)| result.is_some());
         Some(if is_earned {
             (Verdict::Dismissed, "the accused agent sent a result")
         } else {

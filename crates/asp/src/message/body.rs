@@ -30,7 +30,7 @@ json_record! {
         /// A remark.
         "note" note: String,
         /// The consent of a person, if the accepted item is a commitment (D24).
-        "consent" consent: Consent,
+        "consent" consent: Box<Consent>,
     }
 
     /// REJECT: refuses an invitation, a proposal, a commitment or a message.
@@ -110,7 +110,7 @@ json_record! {
         /// The proposal that it follows from.
         "proposalId" proposal_id: ProposalId,
         /// The consent of a person (D24).
-        "consent" consent: Consent,
+        "consent" consent: Box<Consent>,
     }
 
     /// Proof that a person agreed to a COMMIT, or to the ACCEPT of one (D24). [`crate::consent`] verifies it.

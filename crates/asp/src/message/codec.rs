@@ -61,6 +61,16 @@ impl<T: JsonCodec> JsonCodec for Option<T> {
     }
 }
 
+impl<T: JsonCodec> JsonCodec for Box<T> {
+    fn read(value: &JsonValue<'_>) -> Result<Self, MalformedMessage> {
+        T::read(value).map(Self::new)
+    }
+
+    fn write(&self, writer: &mut JsonWriter) {
+        T::write(self, writer);
+    }
+}
+
 /// Maximum number of items in an array.
 const MAX_ARRAY_ITEMS: usize = 256;
 

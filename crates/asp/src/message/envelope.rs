@@ -54,6 +54,9 @@ pub(super) const KNOWN_MEMBERS: [&str; 11] = [
 ];
 
 impl Envelope {
+    /// The member in which a sender states how many tokens it used (D23).
+    pub const TOKENS_USED: &'static str = "tokensUsed";
+
     /// Parses a message of a supported version.
     pub(crate) fn read(value: &JsonValue<'_>) -> Result<Self, MalformedMessage> {
         let object = ObjectReader::of(value)?;
@@ -81,6 +84,15 @@ impl Envelope {
             constraints: object.read_member("constraints")?,
             other: object.extra_members(&KNOWN_MEMBERS),
         })
+    }
+
+    /// Returns the number of tokens that the sender states it used for this message: the member `tokensUsed` (D23). A value
+    /// that is not a whole number counts as the maximum.
+    pub fn tokens_used(&self) -> Option<u64> {
+        let member = self.other.get(Self::TOKENS_USED)?;
+        let mut tape = seal::json::Tape::default();
+        let tokens = tape.read(member.as_str()).ok().and_then(|doc| u64::read(&doc.root()).ok());
+        Some(tokens.unwrap_or(u64::MAX))
     }
 
     /// Returns the performative.
@@ -117,11 +129,11 @@ json_record! {
         ;
         /// Maximum time for the answer, in milliseconds (D9).
         "maxResponseTimeMs" max_response_time_ms: DurationMillis,
-        /// Maximum number of tokens that the answering side may spend. It is preserved but not checked.
+        /// Maximum number of tokens that the answering side may spend on the answer (D23).
         "maxTokenBudget" max_token_budget: u64,
-        /// The trust score that the answering side needs. It is preserved but not checked (D20).
+        /// The trust score that the answering side needs. The receiver of the answer computes it (D20, D23).
         "requiredTrustScore" required_trust_score: TrustScore,
-        /// The allowed performatives of the answer. They are preserved but not checked.
+        /// The allowed performatives of the answer (D23).
         "allowedPerformatives" allowed_performatives: Vec<Performative>,
     }
 }
@@ -218,6 +230,9 @@ impl JsonCodec for ProtocolVersion {
 pub struct TrustScore(f64);
 
 impl TrustScore {
+    /// The highest score.
+    pub const MAX: Self = Self(100.0);
+
     /// Creates a score. Returns `None` unless it is from 0 to 100.
     pub fn new(score: f64) -> Option<Self> {
         (0.0..=100.0).contains(&score).then_some(Self(score))

@@ -16,6 +16,7 @@ pub use stored_step::{RestoreError, StoredStep};
 use std::sync::Arc;
 
 use seal::dpop::ReplayCache;
+use seal::json::RawJson;
 use seal::{AgentKeys, Random, Timestamp, UnixMillis};
 
 use crate::agent_card::AgentCard;
@@ -76,6 +77,19 @@ struct UnsettledMessage {
     checkpoint: Checkpoint,
     /// What the message caused here.
     transitions: Vec<Transition>,
+}
+
+/// A message to send with [`Participant::send_message`].
+#[derive(Clone, Debug)]
+pub struct OutgoingMessage {
+    /// Its body.
+    pub body: Body,
+    /// Constraints on the answer (D9, D23).
+    pub constraints: Option<Constraints>,
+    /// How many tokens the agent used for this message (D23).
+    pub tokens_used: Option<u64>,
+    /// The sender's own checks, such as whether the escrow is covered.
+    pub checks: ReceiverChecks,
 }
 
 /// A message that [`Participant::send`] has appended to our record. The caller transmits its text. The message may still be
@@ -211,10 +225,25 @@ impl Participant {
         now: UnixMillis,
         random: &mut impl Random,
     ) -> Result<SentMessage, AspError> {
+        self.send_message(OutgoingMessage { body, constraints, tokens_used: None, checks }, now, random)
+    }
+
+    /// Like [`Self::send_with`], and can also state how many tokens the agent used for the message.
+    pub fn send_message(
+        &mut self,
+        message: OutgoingMessage,
+        now: UnixMillis,
+        random: &mut impl Random,
+    ) -> Result<SentMessage, AspError> {
+        let OutgoingMessage { body, constraints, tokens_used, checks } = message;
         body.validate().map_err(|error| {
             LocalError::NotAllowed(Refusal::new(RejectCode::SchemaUnsupported, error.to_string()))
         })?;
-        let draft = self.draft(body, constraints, now, random)?;
+        let mut draft = self.draft(body, constraints, now, random)?;
+        if let Some(tokens) = tokens_used {
+            let json = RawJson::parse(&tokens.to_string()).map_err(LocalError::NotJson)?;
+            draft.other.set(Envelope::TOKENS_USED, json);
+        }
         let message = self.sign(draft, random)?;
         let record = self.record.as_mut().ok_or(LocalError::NoPeer)?;
         let checkpoint = record.checkpoint();

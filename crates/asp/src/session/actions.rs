@@ -10,7 +10,7 @@ use super::{
     AspSession, DEFAULT_SESSION_DURATION_MS, ESCALATION_TIMEOUT_MS, INTRODUCTION_TIMEOUT_MS,
     INVITATION_TIMEOUT_MS, IncomingMessage,
 };
-use crate::commitment::{Commitment, CommitmentStatus};
+use crate::commitment::{Commitment, CommitmentStatus, ResultReport, ResultVerdict};
 use crate::message::{Body, Close, DurationSeconds, InformType, Obligation};
 use crate::state_machine::{Role, State, Timer, TransitionAction, TransitionRow, Trigger};
 
@@ -64,6 +64,8 @@ impl AspSession {
             | TransitionAction::CloseProposal
             | TransitionAction::RecordPending
             | TransitionAction::NoteWorkReport
+            | TransitionAction::NoteContest
+            | TransitionAction::NoteResultAccepted
             | TransitionAction::NoteCloseRequest
             | TransitionAction::NotifyHandler => {
                 if let Some(message) = message {
@@ -93,9 +95,16 @@ impl AspSession {
             (TransitionAction::NoteWorkReport, Body::Inform(body), StateData::Executing(executing))
                 if body.kind == InformType::Result =>
             {
-                executing
-                    .agreement
-                    .mark_fulfilled(&self.parties[message.sender.index()].agent, message.sent_at);
+                let party = &self.parties[message.sender.index()].agent;
+                executing.agreement.report_result(message.sender, party, message.message_id, message.sent_at);
+            }
+            (TransitionAction::NoteContest, Body::Inform(body), StateData::Executing(executing))
+                if body.kind == InformType::Error && executing.names_result(body, message.sender.other()) =>
+            {
+                executing.agreement.contest_results(&self.parties[message.sender.other().index()].agent);
+            }
+            (TransitionAction::NoteResultAccepted, _, StateData::Executing(executing)) => {
+                executing.agreement.accept_results(&self.parties[message.sender.other().index()].agent);
             }
             (TransitionAction::RecordPending, Body::Commit(terms), _) => {
                 self.proposals.mark_id_used(terms.commitment_id.as_str());
@@ -255,42 +264,34 @@ impl AspSession {
         }
     }
 
-    /// Determines the outcome of each obligation, which sides broke the agreement, and which side gets the escrow (D4, D5).
+    /// Determines the outcome of each obligation, which sides broke the agreement, and which side gets the escrow (D4, D5, D22).
     fn conclude_commitment(&self, agreement: &mut Commitment, outcome: &mut SessionOutcome) {
-        let leaver = match outcome.ending {
-            SessionEnding::Closed(role)
-            | SessionEnding::Unilateral(role)
-            | SessionEnding::Withdrawn(role)
-            | SessionEnding::Fatal(role) => Some(role),
-            _ => None,
-        };
-        let belongs_to = |role: Role, obligation: &Obligation| self.role_of(&obligation.party) == Some(role);
+        let leaver = leaver(outcome.ending);
         let is_depositor = |role: Role| agreement.sender() == role && agreement.commit().escrow.is_some();
         // A side that leaves while obligations are open breaks the agreement. The exception is a side that has obligations, has
-        // fulfilled all of them, and has paid no money into escrow. The party of an overdue obligation always breaks it.
+        // reported a result for all of them, and has paid no money into escrow. The party of an overdue obligation always
+        // breaks it.
         let responsible = leaver.filter(|leaver| {
-            let mut own_obligations =
-                agreement.obligations().filter(|(obligation, _)| belongs_to(*leaver, obligation)).peekable();
+            let mut own_obligations = agreement
+                .obligations()
+                .filter(|(obligation, _)| self.role_of(&obligation.party) == Some(*leaver))
+                .peekable();
             own_obligations.peek().is_none()
-                || own_obligations.any(|(_, fulfilled_at)| fulfilled_at.is_none())
+                || own_obligations.any(|(_, report)| report.is_none())
                 || is_depositor(*leaver)
         });
         let mut broken_by = Vec::new();
-        for (obligation, fulfilled_at) in agreement.obligations() {
-            let deadline = obligation.deadline.unix_millis();
+        for (obligation, report) in agreement.obligations() {
             let party = self.role_of(&obligation.party);
-            let result = match fulfilled_at {
-                Some(at) if at <= deadline => ObligationOutcome::Fulfilled,
-                Some(_) => ObligationOutcome::Late,
-                // Both sides closed, which confirms that everything is done.
-                None if outcome.ending == SessionEnding::Completed => ObligationOutcome::Fulfilled,
-                None if party == leaver || outcome.ended_at > deadline => ObligationOutcome::Broken,
-                None => ObligationOutcome::Open,
-            };
+            let result = obligation_outcome(obligation, report, party, outcome);
             match result {
                 ObligationOutcome::Broken => broken_by.extend(party),
-                ObligationOutcome::Open => broken_by.extend(responsible),
-                ObligationOutcome::Fulfilled | ObligationOutcome::Late => {}
+                // A reported result is nobody's breach, even if it was not confirmed.
+                ObligationOutcome::Open if report.is_none() => broken_by.extend(responsible),
+                ObligationOutcome::Open
+                | ObligationOutcome::Contested
+                | ObligationOutcome::Fulfilled
+                | ObligationOutcome::Late => {}
             }
             outcome.obligations.push((obligation.clone(), result));
         }
@@ -305,6 +306,7 @@ impl AspSession {
         agreement.set_status(match worst {
             _ if !outcome.broken_by.is_empty() => CommitmentStatus::Broken,
             Some(ObligationOutcome::Broken) => CommitmentStatus::Broken,
+            Some(ObligationOutcome::Contested) => CommitmentStatus::Contested,
             Some(ObligationOutcome::Open) => CommitmentStatus::Accepted,
             Some(ObligationOutcome::Late) => CommitmentStatus::Late,
             Some(ObligationOutcome::Fulfilled) | None => CommitmentStatus::Fulfilled,
@@ -314,7 +316,9 @@ impl AspSession {
     }
 
     /// Determines which side receives the escrow. The side that sent the COMMIT has paid it in. If the other side has
-    /// obligations, the escrow is the payment for them. Otherwise it is a bond for the depositor's obligations.
+    /// obligations, the escrow is the payment for them, and the other side receives it only if it kept all of them, or as
+    /// compensation if the depositor left. Otherwise the escrow is a bond for the depositor's obligations. If both sides
+    /// closed, there is no compensation.
     fn determine_payee(&self, depositor: Role, outcome: &SessionOutcome) -> Payee {
         let other = depositor.other();
         let mut other_results = outcome
@@ -328,11 +332,55 @@ impl AspSession {
             && other_results
                 .all(|result| matches!(result, ObligationOutcome::Fulfilled | ObligationOutcome::Late));
         let has_broken = |role| outcome.broken_by.contains(&role);
-        if !has_broken(other) && (is_earned || has_broken(depositor)) {
+        let is_compensation = has_broken(depositor)
+            && outcome.ending != SessionEnding::Completed
+            && (!is_payment || leaver(outcome.ending) == Some(depositor));
+        if !has_broken(other) && (is_earned || is_compensation) {
             Payee::Beneficiary
         } else {
             Payee::Depositor
         }
+    }
+}
+
+/// Returns the side that ended the session while the agreement was in force, if one did.
+fn leaver(ending: SessionEnding) -> Option<Role> {
+    match ending {
+        SessionEnding::Closed(role)
+        | SessionEnding::Unilateral(role)
+        | SessionEnding::Withdrawn(role)
+        | SessionEnding::Fatal(role) => Some(role),
+        _ => None,
+    }
+}
+
+/// Determines the outcome of an obligation (D22). It is kept if its party reported a result that the other side accepted, or
+/// did not contest although it could. The other side could not contest a result if the party itself ended the session, or if
+/// the chain broke.
+fn obligation_outcome(
+    obligation: &Obligation,
+    report: Option<&ResultReport>,
+    party: Option<Role>,
+    outcome: &SessionOutcome,
+) -> ObligationOutcome {
+    let deadline = obligation.deadline.unix_millis();
+    let leaver = leaver(outcome.ending);
+    let Some(report) = report else {
+        let has_left = leaver.is_some() && party == leaver;
+        return if has_left || outcome.ended_at > deadline {
+            ObligationOutcome::Broken
+        } else {
+            ObligationOutcome::Open
+        };
+    };
+    let could_contest = outcome.ending != SessionEnding::BrokenChain && (leaver.is_none() || party != leaver);
+    match report.verdict {
+        ResultVerdict::Contested => ObligationOutcome::Contested,
+        ResultVerdict::Unanswered if !could_contest => ObligationOutcome::Open,
+        ResultVerdict::Unanswered | ResultVerdict::Accepted if report.reported_at <= deadline => {
+            ObligationOutcome::Fulfilled
+        }
+        ResultVerdict::Unanswered | ResultVerdict::Accepted => ObligationOutcome::Late,
     }
 }
 
@@ -345,7 +393,7 @@ fn determine_ending(
     match (row.trigger, message) {
         (Trigger::TimerExpired(timer), _) => SessionEnding::TimedOut(timer),
         (Trigger::Message(_), Some(message)) => match message.body {
-            // Row 11 ends the session only after both sides have asked to close.
+            // Row 11 ends the session only after both sides have asked to close. This confirms no obligation (D22).
             Body::Close(_) if row.number == 11 => SessionEnding::Completed,
             Body::Close(close) if is_binding && close.reason == Close::UNILATERAL_REASON => {
                 SessionEnding::Unilateral(message.sender)

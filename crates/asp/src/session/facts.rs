@@ -29,8 +29,11 @@ impl AspSession {
                     .with(Fact::OtherIdentified, invited.is_identified[sender.other().index()]);
             }
             StateData::Executing(executing) => {
-                facts =
-                    facts.with(Fact::OtherRequestedClose, executing.close_requested[sender.other().index()]);
+                let answers_result = matches!(message.body, Body::Inform(body)
+                    if body.kind == InformType::Answer && executing.names_result(body, sender.other()));
+                facts = facts
+                    .with(Fact::OtherRequestedClose, executing.close_requested[sender.other().index()])
+                    .with(Fact::AnswersResult, answers_result);
             }
             StateData::Escalated(escalated) => {
                 facts = facts.with(Fact::FromEscalator, escalated.by == sender);

@@ -7,6 +7,7 @@
 //! late or twice is harmless. The session never reads a clock: time is an argument, in milliseconds since 1970.
 
 mod actions;
+mod answer_constraints;
 mod effect;
 mod facts;
 mod outcome;
@@ -17,6 +18,7 @@ mod timers;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use answer_constraints::AnswerConstraints;
 pub use effect::Effect;
 pub use outcome::{ObligationOutcome, Payee, SessionEnding, SessionOutcome};
 use proposals::Proposals;
@@ -27,9 +29,9 @@ use timers::Timers;
 use crate::agent_card::ConformanceLevel;
 use crate::commitment::Commitment;
 use crate::error::{Refusal, RejectCode};
-use crate::id::AgentUri;
+use crate::id::{AgentUri, MessageId};
 use crate::limits::AspLimits;
-use crate::message::Body;
+use crate::message::{Body, Constraints, TrustScore};
 use crate::state_machine::{
     AnyStateInterpretation, Evaluation, PROTOCOL_TABLE, Requirement, Role, State, Timer, TransitionRow,
     TransitionTable, TransitionTarget, Trigger,
@@ -47,6 +49,8 @@ pub struct Party {
 /// The parts of a message that the session needs.
 #[derive(Clone, Copy, Debug)]
 pub struct IncomingMessage<'m> {
+    /// Its id.
+    pub message_id: MessageId,
     /// The side that sent the message.
     pub sender: Role,
     /// Its body.
@@ -55,6 +59,10 @@ pub struct IncomingMessage<'m> {
     pub sent_at: UnixMillis,
     /// How long the answer may take, in milliseconds.
     pub response_timeout_ms: Option<i64>,
+    /// The constraints on the answer (D23).
+    pub constraints: Option<&'m Constraints>,
+    /// The number of tokens that the sender states it used for this message.
+    pub tokens_used: Option<u64>,
     /// The results of the receiver's checks.
     pub checks: ReceiverChecks,
 }
@@ -73,12 +81,16 @@ pub struct ReceiverChecks {
     pub is_funded: bool,
     /// The message contains no card, or contains the pinned card (D17).
     pub is_card_pinned: bool,
+    /// The sender's trust score, computed by the receiver; `None` if it is unknown. A message that answers a message with
+    /// `requiredTrustScore` needs it (D23).
+    pub trust_score: Option<TrustScore>,
 }
 
 impl ReceiverChecks {
     /// Every check passed. Also used where nothing remains to be checked: for own messages, and to read a transcript that
     /// both sides have already accepted.
-    pub const PASSED: Self = Self { is_trusted: true, is_funded: true, is_card_pinned: true };
+    pub const PASSED: Self =
+        Self { is_trusted: true, is_funded: true, is_card_pinned: true, trust_score: Some(TrustScore::MAX) };
 }
 
 /// The transition table, and the meaning of "any state" in the specification.
@@ -135,6 +147,8 @@ pub struct AspSession {
     duration_ms: i64,
     /// The side that awaits a response, while the response timer runs.
     awaiting_response: Option<Role>,
+    /// The constraints on the next message of one side (D23).
+    answer_constraints: Option<AnswerConstraints>,
     outcome: Option<SessionOutcome>,
 }
 
@@ -158,6 +172,7 @@ impl AspSession {
             timers: Timers::default(),
             duration_ms: DEFAULT_SESSION_DURATION_MS,
             awaiting_response: None,
+            answer_constraints: None,
             outcome: None,
         }
     }
@@ -225,6 +240,11 @@ impl AspSession {
             Evaluation::Matched(row) => *row,
             Evaluation::Refused(code, requirement) => return Err(self.refusal(code, requirement, message)),
         };
+        if !matches!(row.target, TransitionTarget::Refuse(_))
+            && let Some(constraints) = &self.answer_constraints
+        {
+            constraints.check(message)?;
+        }
         let from = self.state();
         let mut effects = Vec::new();
         self.apply_row(&row, Some(message), message.sent_at, &mut effects);
@@ -232,6 +252,9 @@ impl AspSession {
             return Err(self.refusal(code, None, message));
         }
         self.update_response_timer(message, &mut effects);
+        if !self.state().is_terminal() {
+            self.answer_constraints = AnswerConstraints::after(self.answer_constraints.take(), message);
+        }
         Ok(Transition { from, to: self.state(), row_number: row.number, effects })
     }
 
@@ -296,6 +319,7 @@ impl AspSession {
         if self.state().is_terminal() {
             self.timers.stop_all();
             self.awaiting_response = None;
+            self.answer_constraints = None;
         }
     }
 

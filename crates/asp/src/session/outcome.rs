@@ -29,7 +29,7 @@ pub struct SessionOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SessionEnding {
-    /// Both sides closed after an agreement, which confirms that everything is done.
+    /// Both sides closed after an agreement. The outcome of each obligation says whether it was fulfilled (D22).
     Completed,
     /// One side closed.
     Closed(Role),
@@ -48,22 +48,25 @@ pub enum SessionEnding {
 }
 
 seal::string_enum! {
-    /// The outcome of an obligation.
+    /// The outcome of an obligation, from the best to the worst (D22).
     ObligationOutcome {
         /// Fulfilled in time.
         Fulfilled "fulfilled",
         /// Fulfilled after its deadline.
         Late "fulfilled late",
+        /// Without a result when the session ended, but not overdue, and its party did not end the session. Or with a result
+        /// that the other side could neither accept nor contest before the session ended.
+        Open "open",
+        /// The other side contested its result (D22).
+        Contested "contested",
         /// Not fulfilled, and its party is responsible.
         Broken "broken",
-        /// Not fulfilled when the session ended, but not overdue, and its party did not end the session.
-        Open "open",
     }
 }
 
 /// The side that receives the escrow. The side that sent the COMMIT pays the escrow in. The other side receives it as
-/// payment for its obligations. If the other side has no obligations, it receives the escrow only if the depositor breaks
-/// the agreement, as compensation.
+/// payment for its obligations, if it kept them, or as compensation if the depositor left. If the other side has no
+/// obligations, it receives the escrow only if the depositor breaks the agreement, as compensation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Payee {
     /// The side that paid the money in.

@@ -2,6 +2,7 @@
 
 use crate::commitment::Commitment;
 use crate::id::ProposalId;
+use crate::message::Inform;
 use crate::state_machine::{Role, State};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -31,6 +32,13 @@ pub(super) struct ExecutingData {
     pub(super) agreement: Commitment,
     /// Whether each side has asked to close (D4).
     pub(super) close_requested: [bool; 2],
+}
+
+impl ExecutingData {
+    /// Returns whether an INFORM names a result of this side.
+    pub(super) fn names_result(&self, inform: &Inform, side: Role) -> bool {
+        inform.in_reply_to.as_ref().is_some_and(|reference| self.agreement.has_result(side, reference))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

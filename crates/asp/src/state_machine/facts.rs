@@ -39,6 +39,8 @@ seal::string_enum! {
         Identity "identity",
         /// The message is INFORM(progress), INFORM(result) or INFORM(error).
         WorkReport "work-report",
+        /// The message is INFORM(answer) and names a result of the other side (D22).
+        AnswersResult "answers-result",
         /// The message is INFORM(resolution).
         Resolution "resolution",
         /// The message reports an unrecoverable error (D7).

@@ -66,6 +66,10 @@ pub enum TransitionAction {
     ActivateEscrow,
     /// Records a work report.
     NoteWorkReport,
+    /// Records that the sender contests a result, if the message is an error that names one (D22).
+    NoteContest,
+    /// Records that the sender accepts a result (D22).
+    NoteResultAccepted,
     /// Records that the sender asks to close.
     NoteCloseRequest,
     /// Notifies the handler of the escalation.
@@ -96,6 +100,8 @@ impl TransitionAction {
             Self::BindCommitment => "record the agreement".into(),
             Self::ActivateEscrow => "activate escrow".into(),
             Self::NoteWorkReport => "note the work report".into(),
+            Self::NoteContest => "note whether a result is contested (D22)".into(),
+            Self::NoteResultAccepted => "note that the result is accepted (D22)".into(),
             Self::NoteCloseRequest => "note the close request".into(),
             Self::NotifyHandler => "notify the handler".into(),
             Self::EndSession if target == TransitionTarget::Move(State::Closed) => {

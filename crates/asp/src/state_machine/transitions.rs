@@ -111,7 +111,7 @@ const ROWS: &[TransitionRow] = &[
     on_message(13, &[Executing], Inform)
         .when(&[holds(WorkReport), holds(Fatal)])
         .to(Failed)
-        .does(&[EndSession]),
+        .does(&[NoteContest, EndSession]),
     // 14. ESCALATED to the previous state
     on_message(14, &[Escalated], Inform)
         .when(&[holds(Resolution)])
@@ -170,7 +170,12 @@ const ROWS: &[TransitionRow] = &[
     on_message(0, &[Conversing], Observe).needs(STANDARD_LEVEL),
     // Without a number: messages that keep the session in AGREEING (D11) or EXECUTING
     on_message(0, &[Agreeing], Clarify).needs(STANDARD_LEVEL),
-    on_message(0, &[Executing], Inform).when(&[holds(WorkReport), not(Fatal)]).does(&[NoteWorkReport]),
+    on_message(0, &[Executing], Inform)
+        .when(&[holds(WorkReport), not(Fatal)])
+        .does(&[NoteWorkReport, NoteContest]),
+    on_message(0, &[Executing], Inform)
+        .when(&[not(WorkReport), holds(AnswersResult)])
+        .does(&[NoteResultAccepted]),
     on_message(0, &[Executing], Query),
     // Without a number: an overdue response is reported but does not change the state (D9)
     on_expiry(0, &[Invited, Introduced, Conversing, Agreeing, Executing], Response),

@@ -151,6 +151,15 @@ pub(crate) fn all() -> Vec<BrokenTable> {
                     .then_some(TransitionRow { actions: &[TransitionAction::ActivateEscrow], ..*row })
             }),
         ),
+        on_both_sides(
+            Invariant::OnlyKeptObligationsCount,
+            "a contested result counts",
+            with_rows_changed(|row| {
+                row.actions
+                    .contains(&TransitionAction::NoteContest)
+                    .then(|| without_action(TransitionAction::NoteContest, row))
+            }),
+        ),
         BrokenTable {
             commits: 2,
             ..on_both_sides(

@@ -2,10 +2,11 @@
 //! transition table.
 
 use asp::message::{Body, InformType};
+use asp::session::{ObligationOutcome, Payee, SessionEnding, SessionOutcome};
 use asp::state_machine::{Role, State};
-use asp::{Commitment, CommitmentId, Reference};
+use asp::{AgentUri, Commitment, CommitmentId, Reference};
 
-use super::model_messages::ModelMessage;
+use super::model_messages::{INVITER, ModelMessage};
 use super::model_state::ModelState;
 
 /// The invariants. The second one is checked on the complete graph. Number 7, that tampering with a transcript is detected,
@@ -19,10 +20,11 @@ pub(crate) enum Invariant {
     RefusalChangesNothing,
     SidesAgree,
     SingleAcceptedCommitment,
+    OnlyKeptObligationsCount,
 }
 
 impl Invariant {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::TerminalIsFinal,
         Self::TerminalReachable,
         Self::CommitmentBeforeExecuting,
@@ -30,6 +32,7 @@ impl Invariant {
         Self::RefusalChangesNothing,
         Self::SidesAgree,
         Self::SingleAcceptedCommitment,
+        Self::OnlyKeptObligationsCount,
     ];
 
     pub(crate) fn description(self) -> &'static str {
@@ -44,6 +47,9 @@ impl Invariant {
             Self::EscalationReturns => "4: an escalation returns to the state it left, or ends the session",
             Self::RefusalChangesNothing => "5: a refused message changes nothing",
             Self::SidesAgree => "6: both sides are in the same state after the same input",
+            Self::OnlyKeptObligationsCount => {
+                "9: an obligation counts as fulfilled, and pays its party, only after an uncontested result of its party"
+            }
             Self::SingleAcceptedCommitment => "8: there are never two accepted commitments at the same time",
         }
     }
@@ -58,6 +64,16 @@ pub(crate) struct ObserverState {
     /// Commitments that are not answered yet, with their senders.
     pending: Vec<(CommitmentId, Role)>,
     accepted: Vec<CommitmentId>,
+    /// For each side, whether its last result stands; `None` without a result.
+    results: [Option<ObservedResult>; 2],
+}
+
+/// What the observer knows about a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum ObservedResult {
+    Uncontested,
+    Accepted,
+    Contested,
 }
 
 impl ObserverState {
@@ -78,6 +94,27 @@ impl ObserverState {
             }
             Body::Reject(body) => drop(observer.take_answered(body.reference.as_ref())),
             Body::Counter(body) => drop(observer.take_answered(Some(&body.counters))),
+            Body::Inform(body) if state == State::Executing => {
+                let (own, other) = (message.sender as usize, message.sender.other() as usize);
+                let has_obligation = commitment.is_some_and(|commitment| {
+                    commitment
+                        .obligations()
+                        .any(|(obligation, _)| role_of(&obligation.party) == message.sender)
+                });
+                match (body.kind, body.in_reply_to.is_some()) {
+                    (InformType::Result, _) if !has_obligation => {}
+                    (InformType::Result, _) if observer.results[own] != Some(ObservedResult::Accepted) => {
+                        observer.results[own] = Some(ObservedResult::Uncontested);
+                    }
+                    (InformType::Answer, true) => observer.results[other] = Some(ObservedResult::Accepted),
+                    (InformType::Error, true)
+                        if observer.results[other] == Some(ObservedResult::Uncontested) =>
+                    {
+                        observer.results[other] = Some(ObservedResult::Contested);
+                    }
+                    _ => {}
+                }
+            }
             Body::Escalate(_) => {
                 observer.escalations += 1;
                 observer.before_escalation = Some((state, commitment.cloned()));
@@ -96,6 +133,28 @@ impl ObserverState {
         let matches = |id: &CommitmentId| reference.is_none_or(|reference| reference.as_str() == id.as_str());
         let index = self.pending.iter().rposition(|(id, _)| matches(id))?;
         Some(self.pending.remove(index))
+    }
+
+    /// Returns whether the outcome counts only obligations whose party has a result that the other side did not contest, and
+    /// whether only such a party is paid when both sides close.
+    fn is_outcome_earned(&self, outcome: &SessionOutcome) -> bool {
+        let has_result = |role: Role| {
+            matches!(
+                self.results[role as usize],
+                Some(ObservedResult::Uncontested | ObservedResult::Accepted)
+            )
+        };
+        let is_counted_correctly = outcome.obligations.iter().all(|(obligation, result)| {
+            let is_fulfilled = matches!(result, ObligationOutcome::Fulfilled | ObligationOutcome::Late);
+            !is_fulfilled || has_result(role_of(&obligation.party))
+        });
+        let is_paid_correctly = match (&outcome.commitment, outcome.escrow_payee) {
+            (Some(agreement), Some(Payee::Beneficiary)) if outcome.ending == SessionEnding::Completed => {
+                has_result(agreement.sender().other())
+            }
+            _ => true,
+        };
+        is_counted_correctly && is_paid_correctly
     }
 
     /// Returns whether this message accepts the only pending commitment, and the other side sent that commitment.
@@ -152,8 +211,15 @@ pub(crate) fn violated_invariants(
             first.commitment() == second.commitment() && first.outcome() == second.outcome(),
         );
     }
+    for outcome in after.sessions.iter().filter_map(|session| session.outcome()) {
+        check(Invariant::OnlyKeptObligationsCount, after.observer.is_outcome_earned(outcome));
+    }
     check(Invariant::SingleAcceptedCommitment, after.observer.accepted.len() <= 1);
     violated
+}
+
+fn role_of(party: &AgentUri) -> Role {
+    if party.as_str() == INVITER { Role::Inviter } else { Role::Invited }
 }
 
 fn is_resolution(message: &ModelMessage) -> bool {

@@ -1,5 +1,6 @@
 //! The messages of the model: every performative from both sides, each in a few variants.
 
+use asp::MessageId;
 use asp::Performative::{self, *};
 use asp::message::Body;
 use asp::session::{IncomingMessage, ReceiverChecks};
@@ -23,10 +24,13 @@ impl ModelMessage {
     /// timers let time pass.
     pub(crate) fn seen_by(&self, role: Role) -> IncomingMessage<'_> {
         IncomingMessage {
+            message_id: message_id_of(self.sender),
             sender: self.sender,
             body: &self.body,
             sent_at: UnixMillis::new(0),
             response_timeout_ms: self.response_timeout_ms,
+            constraints: None,
+            tokens_used: None,
             checks: self.checks[role as usize],
         }
     }
@@ -41,6 +45,12 @@ impl ModelMessage {
         let suffix = if failed_checks > 0 { ", with failed checks" } else { "" };
         format!("{} {} {}{suffix}", self.sender, self.performative(), self.body.to_json())
     }
+}
+
+/// The id of every message of one side. The session uses ids only to tell which result a message names.
+fn message_id_of(sender: Role) -> MessageId {
+    let text = format!("01890a5d-ac96-774b-bcce-b302099a805{}", sender as usize);
+    MessageId::parse(&text).expect("a valid message id")
 }
 
 /// Returns all messages within the bounds.
@@ -100,6 +110,11 @@ fn messages_from(sender: Role, bounds: &ModelBounds) -> Vec<ModelMessage> {
     ];
     for kind in ["progress", "result", "error", "resolution", "answer"] {
         messages.push(message(Inform, &format!(r#"{{"informType":"{kind}"}}"#)));
+    }
+    // The other side's result is accepted, contested, or contested with an unrecoverable error (D22).
+    let result = message_id_of(sender.other());
+    for members in [r#""answer""#, r#""error""#, r#""error","recoverable":false"#] {
+        messages.push(message(Inform, &format!(r#"{{"inReplyTo":"{result}","informType":{members}}}"#)));
     }
     for id in ANSWERABLE_IDS {
         messages.push(message(Accept, &format!(r#"{{"referenceId":"{id}"}}"#)));

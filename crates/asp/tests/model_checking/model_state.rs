@@ -274,6 +274,6 @@ impl Model for SessionModel {
                 vec![$(Property::always(Invariant::$invariant.description(), |_, state: &ModelState| !state.violated.contains(&Invariant::$invariant))),*]
             };
         }
-        properties![TerminalIsFinal CommitmentBeforeExecuting EscalationReturns RefusalChangesNothing SidesAgree SingleAcceptedCommitment]
+        properties![TerminalIsFinal CommitmentBeforeExecuting EscalationReturns RefusalChangesNothing SidesAgree SingleAcceptedCommitment OnlyKeptObligationsCount]
     }
 }

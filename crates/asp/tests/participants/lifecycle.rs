@@ -1,9 +1,11 @@
 //! Sessions from the invitation to the end.
 
+use asp::message::{Constraints, TrustScore};
 use asp::session::{ReceiverChecks, SessionEnding};
 use asp::state_machine::State;
 use asp::{
-    AspError, CommitmentStatus, LocalError, Participant, ParticipantConfig, ReceiveOutcome, RejectCode,
+    AspError, CommitmentStatus, LocalError, OutgoingMessage, Participant, ParticipantConfig, ReceiveOutcome,
+    RejectCode,
 };
 
 use super::participant_pair::{A, B, ParticipantPair, START};
@@ -172,6 +174,54 @@ fn uncovered_escrow_prevents_the_agreement() {
         other => panic!("{other:?}"),
     }
     pair.assert_agreement();
+}
+
+/// The receiver checks the answer to its own constrained message (D23). Its own score of the sender counts, not what the sender
+/// states about itself.
+#[test]
+fn a_refused_answer_is_rolled_back_and_another_one_accepted() {
+    let mut pair = ParticipantPair::conversing();
+    pair.constraints = Some(Constraints {
+        required_trust_score: TrustScore::new(40.0),
+        max_token_budget: Some(100),
+        allowed_performatives: Some(vec![asp::Performative::Inform]),
+        ..Constraints::new()
+    });
+    pair.send_and_deliver(A, query("qry_1"));
+    pair.constraints = None;
+    // The answering side knows the constraints and does not send what they forbid.
+    let (now, mut random) = (pair.now, CountingRandom(500));
+    let outgoing = |body, tokens_used| OutgoingMessage {
+        body,
+        constraints: None,
+        tokens_used,
+        checks: ReceiverChecks::PASSED,
+    };
+    for (message, code) in [
+        (outgoing(observe("no"), None), RejectCode::PolicyViolation),
+        (outgoing(inform("answer"), Some(101)), RejectCode::BudgetExceeded),
+    ] {
+        match pair.side(B).send_message(message, now, &mut random) {
+            Err(AspError::Local(LocalError::NotAllowed(refusal))) => assert_eq!(refusal.code, code),
+            other => panic!("{other:?}"),
+        }
+    }
+    // It does not know its trust score at the other side.
+    let text = pair.send(B, inform("answer"));
+    pair.checks.trust_score = TrustScore::new(39.0);
+    let (refusal, reject) = pair.deliver_refused(A, &text);
+    assert_eq!(refusal.code, RejectCode::InsufficientTrustScore);
+    pair.deliver_rollback(B, &reject);
+    pair.assert_agreement();
+
+    pair.checks.trust_score = TrustScore::new(40.0);
+    let sent = pair.side(B).send_message(outgoing(inform("answer"), Some(100)), now, &mut random).unwrap();
+    assert!(sent.text.contains(r#""tokensUsed":100"#));
+    pair.deliver_accepted(A, &sent.text);
+    pair.assert_agreement();
+    // The answer was accepted, so the constraints have ended.
+    pair.checks.trust_score = None;
+    pair.send_and_deliver(B, observe("free again"));
 }
 
 /// A late timeout call has the same effect as a timely one. Early and repeated calls have no effect.

@@ -1,6 +1,6 @@
 //! Two participants with a clock.
 
-use asp::message::{Authenticator, Body, Constraints, DurationMillis};
+use asp::message::{Authenticator, Body, Constraints};
 use asp::session::{AspSession, ReceiverChecks};
 use asp::state_machine::{Role, State};
 use asp::{AspError, ChainPosition, Participant, ReceiveOutcome, SentMessage, StoredStep};
@@ -15,8 +15,8 @@ pub(crate) struct ParticipantPair {
     pub(crate) random: CountingRandom,
     pub(crate) now: UnixMillis,
     pub(crate) checks: ReceiverChecks,
-    /// The response time that sent messages set, in milliseconds.
-    pub(crate) response_time_ms: Option<u64>,
+    /// The constraints of sent messages.
+    pub(crate) constraints: Option<Constraints>,
     /// The steps of each side, as a node would store them.
     pub(crate) steps: [Vec<StoredStep>; 2],
 }
@@ -34,7 +34,7 @@ impl ParticipantPair {
             random,
             now: START,
             checks: ReceiverChecks::PASSED,
-            response_time_ms: None,
+            constraints: None,
             steps: [vec![opened], Vec::new()],
         }
     }
@@ -61,10 +61,7 @@ impl ParticipantPair {
 
     pub(crate) fn try_send(&mut self, role: Role, body: Body) -> Result<SentMessage, AspError> {
         let (now, mut random) = (self.now, self.random.clone());
-        let constraints = self.response_time_ms.map(|millis| Constraints {
-            max_response_time_ms: DurationMillis::new(millis),
-            ..Constraints::new()
-        });
+        let constraints = self.constraints.clone();
         let sent = self.side(role).send_with(body, constraints, ReceiverChecks::PASSED, now, &mut random);
         self.random = random;
         if let Ok(sent) = &sent {

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use asp::message::Body;
+use asp::message::{Body, Constraints, DurationMillis};
 use asp::session::SessionEnding;
 use asp::state_machine::{Role, State};
 use asp::{ReceiveOutcome, StoredStep};
@@ -157,7 +157,15 @@ impl UnreliableNetwork {
             _ => close("enough"),
         };
         self.sent_count += 1;
-        self.pair.response_time_ms = choice.is_multiple_of(5).then_some(2000);
+        let mut constraints = Constraints::new();
+        if choice.is_multiple_of(5) {
+            constraints.max_response_time_ms = DurationMillis::new(2000);
+        }
+        if choice.is_multiple_of(7) {
+            use asp::Performative::{Accept, Inform, Observe, Query};
+            constraints.allowed_performatives = Some(vec![Accept, Inform, Observe, Query]);
+        }
+        self.pair.constraints = Some(constraints);
         if let Ok(sent) = self.pair.try_send(role, body) {
             self.in_flight[index(role.other())].push_back(sent.text.to_string());
         }
@@ -230,6 +238,7 @@ proptest! {
         prop_assert!(!network.has_broken_chain());
         network.pair.assert_agreement();
         // The session can continue.
+        network.pair.constraints = None;
         let states = network.pair.states();
         if states == [State::Conversing; 2] {
             network.pair.send_and_deliver(A, observe("still here"));

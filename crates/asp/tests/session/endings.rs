@@ -1,4 +1,4 @@
-//! Which side fulfilled or broke the agreement, and which side gets the escrow (D4, D5, D7).
+//! Which side fulfilled or broke the agreement, and which side gets the escrow (D4, D5, D7, D22).
 
 use asp::CommitmentStatus;
 use asp::session::{Effect, ObligationOutcome, Payee, ReceiverChecks, SessionEnding};
@@ -29,13 +29,122 @@ fn a_session_ends_when_both_sides_have_closed() {
     assert_eq!(harness.escrow_effects(), ["inviter pays in 10.50 USD for cmt_1", "cmt_1 to the Beneficiary"]);
 }
 
+/// Both sides close without a result (D22).
 #[test]
-fn closing_by_both_sides_confirms_unreported_obligations() {
-    let mut harness = SessionHarness::executing();
-    harness.send(B, close("done"));
+fn closing_by_both_sides_confirms_nothing() {
+    use ObligationOutcome::*;
+    // The seller's deadline is after 1000 s, the buyer's after 2000 s.
+    for (seconds, expected, broken_by, expected_status) in [
+        (0, [Open, Open], [].as_slice(), CommitmentStatus::Accepted),
+        (1000, [Open, Open], &[], CommitmentStatus::Accepted),
+        (1001, [Broken, Open], &[B], CommitmentStatus::Broken),
+        (2001, [Broken, Broken], &[A, B], CommitmentStatus::Broken),
+    ] {
+        let mut harness = SessionHarness::executing();
+        harness.wait(seconds);
+        harness.send(B, close("done"));
+        harness.send(A, close("done"));
+        assert_eq!(harness.outcome().ending, SessionEnding::Completed);
+        assert_eq!(obligation_outcomes(&harness), expected, "after {seconds} s");
+        assert_eq!(harness.outcome().broken_by, broken_by);
+        assert_eq!(status(&harness), expected_status);
+        assert_eq!(harness.outcome().escrow_payee, Some(Payee::Depositor), "nothing was delivered");
+    }
+    // The buyer's obligation is overdue. This is no reason to pay a seller that has reported nothing.
+    let mut harness = SessionHarness::conversing()
+        .after(&[(A, commit("cmt_1", &[(SELLER, 1000), (BUYER, 100)], Some("10.50"))), (B, accept("cmt_1"))]);
+    let mut timed_out = harness.clone();
+    harness.wait(500);
     harness.send(A, close("done"));
-    assert_eq!(obligation_outcomes(&harness), [ObligationOutcome::Fulfilled, ObligationOutcome::Fulfilled]);
+    harness.send(B, close("done"));
+    assert_eq!(obligation_outcomes(&harness), [Open, Broken]);
+    assert_eq!(harness.outcome().escrow_payee, Some(Payee::Depositor));
+    timed_out.wait(3600);
+    assert_eq!(timed_out.outcome().escrow_payee, Some(Payee::Depositor));
+}
+
+#[test]
+fn a_contested_result_does_not_count() {
+    let mut harness = SessionHarness::executing();
+    harness.send(A, inform("result"));
+    harness.send(B, inform("result"));
+    harness.send(A, inform("error"));
+    harness.send(B, inform_about_result_of(A, "progress"));
+    let mut uncontested = harness.clone();
+    harness.send(A, inform_about_result_of(B, "error"));
+    let mut repaired = harness.clone();
+    for harness in [&mut harness, &mut uncontested] {
+        harness.send(A, close("done"));
+        harness.send(B, close("done"));
+    }
+    assert_eq!(obligation_outcomes(&harness), [ObligationOutcome::Contested, ObligationOutcome::Fulfilled]);
+    assert_eq!(harness.outcome().broken_by, [], "a dispute decides who is right");
+    assert_eq!(status(&harness), CommitmentStatus::Contested);
+    assert_eq!(harness.outcome().escrow_payee, Some(Payee::Depositor));
+    assert_eq!(
+        status(&uncontested),
+        CommitmentStatus::Fulfilled,
+        "an error that names no result contests nothing"
+    );
+    assert_eq!(uncontested.outcome().escrow_payee, Some(Payee::Beneficiary));
+
+    // The seller tries again, and the second result counts from its own time.
+    repaired.wait(1001);
+    repaired.send(B, inform("result"));
+    repaired.send(A, close("done"));
+    repaired.send(B, close("done"));
+    assert_eq!(obligation_outcomes(&repaired), [ObligationOutcome::Late, ObligationOutcome::Fulfilled]);
+    assert_eq!(repaired.outcome().escrow_payee, Some(Payee::Beneficiary));
+}
+
+#[test]
+fn an_accepted_result_cannot_be_contested() {
+    let mut harness = SessionHarness::executing();
+    assert_eq!(
+        harness.expect_refusal(A, inform_about_result_of(B, "answer")),
+        asp::RejectCode::InvalidStateTransition,
+        "there is no result yet"
+    );
+    harness.send(B, inform("result"));
+    assert_eq!(
+        harness.expect_refusal(B, inform_about_result_of(B, "answer")),
+        asp::RejectCode::InvalidStateTransition,
+        "a side cannot accept its own result"
+    );
+    harness.send(B, inform_about_result_of(B, "error"));
+    assert_eq!(harness.send(A, inform_about_result_of(B, "answer")).to, State::Executing);
+    harness.send(A, inform_about_result_of(B, "error"));
+    harness.send(B, close("unilateral"));
+    assert_eq!(obligation_outcomes(&harness)[0], ObligationOutcome::Fulfilled);
     assert_eq!(harness.outcome().escrow_payee, Some(Payee::Beneficiary));
+}
+
+/// The other side must have had the chance to contest a result.
+#[test]
+fn a_result_that_could_not_be_contested_does_not_count() {
+    type EndSession = fn(&mut SessionHarness);
+    let endings: [(&str, EndSession); 4] = [
+        ("closes", |harness| drop(harness.send(B, close("unilateral")))),
+        ("withdraws", |harness| drop(harness.send(B, withdraw()))),
+        ("fails", |harness| drop(harness.send(B, fatal()))),
+        ("breaks the chain", |harness| drop(harness.session.handle_broken_chain(START))),
+    ];
+    for (case, end) in endings {
+        let mut harness = SessionHarness::executing();
+        harness.send(B, inform("result"));
+        end(&mut harness);
+        assert_eq!(obligation_outcomes(&harness)[0], ObligationOutcome::Open, "{case}");
+        assert_eq!(harness.outcome().escrow_payee, Some(Payee::Depositor), "{case}");
+    }
+    // An unrecoverable error that names the result contests it.
+    let mut harness = SessionHarness::executing();
+    harness.send(B, inform("result"));
+    let mut fatal_contest = inform_about_result_of(B, "error");
+    if let asp::message::Body::Inform(body) = &mut fatal_contest {
+        body.recoverable = Some(false);
+    }
+    harness.send(A, fatal_contest);
+    assert_eq!(obligation_outcomes(&harness)[0], ObligationOutcome::Contested);
 }
 
 #[test]
@@ -87,6 +196,7 @@ fn a_side_that_leaves_after_everything_is_fulfilled_breaks_nothing() {
     let mut harness = SessionHarness::executing();
     harness.send(B, inform("result"));
     harness.send(A, inform("result"));
+    harness.send(A, inform_about_result_of(B, "answer"));
     harness.send(B, close("unilateral"));
     assert_eq!(harness.outcome().ending, SessionEnding::Unilateral(B));
     assert_eq!(harness.outcome().broken_by, []);
@@ -100,7 +210,7 @@ fn a_side_that_is_overdue_when_the_other_leaves_breaks_the_agreement() {
     harness.send(A, inform("result"));
     harness.wait(1001);
     harness.send(A, close("unilateral"));
-    assert_eq!(obligation_outcomes(&harness), [ObligationOutcome::Broken, ObligationOutcome::Fulfilled]);
+    assert_eq!(obligation_outcomes(&harness), [ObligationOutcome::Broken, ObligationOutcome::Open]);
     assert_eq!(harness.outcome().broken_by, [B]);
     assert_eq!(harness.outcome().escrow_payee, Some(Payee::Depositor));
 
@@ -110,7 +220,7 @@ fn a_side_that_is_overdue_when_the_other_leaves_breaks_the_agreement() {
     harness.send(A, close("unilateral"));
     assert_eq!(
         obligation_outcomes(&harness),
-        [ObligationOutcome::Open, ObligationOutcome::Fulfilled],
+        [ObligationOutcome::Open, ObligationOutcome::Open],
         "exactly at the deadline is not overdue"
     );
     assert_eq!(harness.outcome().broken_by, [A]);
@@ -373,6 +483,7 @@ fn a_side_that_leaves_open_work_breaks_the_agreement_unless_its_own_is_done_and_
     // Both sides have obligations. The seller fulfils its own and leaves before the buyer has fulfilled its own.
     let mut harness = SessionHarness::executing();
     harness.send(B, inform("result"));
+    harness.send(A, inform_about_result_of(B, "answer"));
     harness.send(B, close("unilateral"));
     assert_eq!(obligation_outcomes(&harness), [ObligationOutcome::Fulfilled, ObligationOutcome::Open]);
     assert_eq!(harness.outcome().broken_by, []);

@@ -278,7 +278,7 @@ fn a_refusal_says_why() {
     let unfunded = ReceiverChecks { is_funded: false, ..passed };
     let offered = || SessionHarness::conversing().after(&[(A, offer("prop_1"))]);
     let rejected = SessionHarness::invited().after(&[(B, reject("prop_inv"))]);
-    for (harness, sender, body, checks, reason) in [
+    for (harness, sender, body, checks, reason) in vec![
         (
             SessionHarness::new(),
             B,

@@ -5,7 +5,7 @@ use asp::session::{
     AspSession, Effect, IncomingMessage, Party, ReceiverChecks, SessionOutcome, SessionRules, Transition,
 };
 use asp::state_machine::{AnyStateInterpretation, Role, State};
-use asp::{AgentUri, AspLimits, ConformanceLevel, Performative, RejectCode};
+use asp::{AgentUri, AspLimits, ConformanceLevel, MessageId, Performative, RejectCode};
 use seal::{Timestamp, UnixMillis};
 
 pub(crate) use Role::{Invited as B, Inviter as A};
@@ -173,8 +173,31 @@ impl SessionHarness {
         response_timeout_ms: Option<i64>,
         checks: ReceiverChecks,
     ) -> IncomingMessage<'m> {
-        IncomingMessage { sender, body, sent_at: self.now, response_timeout_ms, checks }
+        let message_id = message_id_of(sender);
+        IncomingMessage {
+            message_id,
+            sender,
+            body,
+            sent_at: self.now,
+            response_timeout_ms,
+            constraints: None,
+            tokens_used: None,
+            checks,
+        }
     }
+}
+
+/// The id of every message of one side. The session uses ids only to tell which result a message names.
+fn message_id_of(sender: Role) -> MessageId {
+    MessageId::parse(&format!("01890a5d-ac96-774b-bcce-b302099a805{}", sender as usize)).unwrap()
+}
+
+/// An INFORM of this kind about the result of `sender`.
+pub(crate) fn inform_about_result_of(sender: Role, kind: &str) -> Body {
+    body(
+        Performative::Inform,
+        &format!(r#"{{"informType":"{kind}","inReplyTo":"{}"}}"#, message_id_of(sender)),
+    )
 }
 
 pub(crate) fn invitation(terms: &str, valid_until: Option<UnixMillis>) -> Body {

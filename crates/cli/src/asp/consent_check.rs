@@ -45,7 +45,8 @@ impl ConsentCheck {
     pub(super) fn check(&mut self, message: &Envelope, accepted: Option<&Commit>) -> Result<(), String> {
         let needs_consent = matches!(message.body, Body::Commit(_)) || accepted.is_some();
         let has_consent = consent::read(&message.body).is_some();
-        if !has_consent && !(needs_consent && self.is_required) {
+        let is_missing = needs_consent && self.is_required;
+        if !has_consent && !is_missing {
             return Ok(());
         }
         if self.hub_keys.is_empty() {

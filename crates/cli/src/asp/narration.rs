@@ -5,7 +5,7 @@ use std::fmt::Write;
 use asp::message::{Body, Clarify, Commit, Inform, InformType};
 use asp::session::{AspSession, ObligationOutcome, Payee, SessionEnding, SessionOutcome};
 use asp::state_machine::{Role, State};
-use asp::{AgentUri, CommitmentStatus};
+use asp::{AgentUri, CommitmentStatus, MessageId};
 use seal::json::{JsonKind, RawJson, Tape};
 use seal::{Timestamp, UnixMillis};
 
@@ -74,6 +74,8 @@ fn describe_inform(body: &Inform) -> String {
             format!("reports progress{percent}{data}")
         }
         InformType::Result => format!("reports that its part is done{data}"),
+        InformType::Error if names_message(body) => format!("reports a problem with the result{data}"),
+        InformType::Answer if names_message(body) => format!("accepts the result{data}"),
         InformType::Error if body.is_fatal() => format!("reports an unrecoverable error{data}"),
         InformType::Error => format!("reports an error{data}"),
         InformType::Resolution => {
@@ -82,6 +84,11 @@ fn describe_inform(body: &Inform) -> String {
         }
         InformType::Answer => format!("answers{data}"),
     }
+}
+
+/// Returns whether an INFORM names a message. An error or answer then is about a result (D22).
+fn names_message(body: &Inform) -> bool {
+    body.in_reply_to.as_ref().is_some_and(|reference| MessageId::parse(reference.as_str()).is_ok())
 }
 
 fn describe_commit(body: &Commit, name: impl Fn(&AgentUri) -> String) -> String {
@@ -168,7 +175,7 @@ pub(super) fn describe_outcome(
     let state = session.state();
     let agent = |role: Role| name(&session.party(role).agent);
     let how = match outcome.ending {
-        SessionEnding::Completed => "both sides closed it and confirmed that everything is done".to_owned(),
+        SessionEnding::Completed => "both sides closed it".to_owned(),
         SessionEnding::Closed(by) => format!("{} closed it: {}", agent(by), outcome.reason),
         SessionEnding::Unilateral(by) => {
             format!("{} closed it without waiting for the other side", agent(by))

@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     listen: SocketAddr,
 }
 
-/// The answer timeout if nobody can type an answer any more, or with `--auto reject` and `--auto none`.
+/// The answer timeout if nobody can type an answer any more, or with `--auto none`.
 const UNATTENDED_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum length of an input line. Longer lines are skipped.
 const MAX_LINE_BYTES: u64 = 64 * 1024;
@@ -95,8 +95,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         settings.preferences.answer_grace = Duration::ZERO;
     }
     let answer_timeout = match answer_mode {
-        AnswerMode::Person | AnswerMode::Accept => DemoLimits::default().answer_timeout,
-        AnswerMode::Reject | AnswerMode::LetExpire => UNATTENDED_ANSWER_TIMEOUT,
+        AnswerMode::Person | AnswerMode::Accept | AnswerMode::Reject => DemoLimits::default().answer_timeout,
+        AnswerMode::LetExpire => UNATTENDED_ANSWER_TIMEOUT,
     };
     let runtime = build_runtime(2)?;
     let result = runtime.block_on(async {

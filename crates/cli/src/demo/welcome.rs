@@ -1,10 +1,12 @@
 //! The introduction of `sayso demo`.
 
+use listen::{Announcement, AnnouncementKind, Phrases};
+
 use super::language::{Language, TranslatedText, translated};
 
 const INTRODUCTION: TranslatedText = translated(
     "This is the sayso demo. A scripted assistant says what it does, and asks before anything that matters. Nothing is real.",
-    "Esta es la demostración de sayso. Un asistente preparado dice lo que hace, y pregunta antes de algo importante. Nada es real.",
+    "Esta es la demostración de sayso. Un asistente de guion dice lo que hace, y pregunta antes de algo importante. Nada es real.",
     "Àfihàn sayso nìyí. Olùrànlọ́wọ́ tí a ti múra sílẹ̀ ń sọ ohun tó ń ṣe, ó sì ń béèrè kí ó tó ṣe ohun tó ṣe pàtàkì. Kò sí ohun tó jẹ́ gidi.",
 );
 const ASK_HINT: TranslatedText = translated(
@@ -87,7 +89,9 @@ pub(super) fn welcome_text(
 }
 
 pub(super) fn ended_text(language: Language) -> String {
-    format!("notice: {}\n", ENDED_NOTE.in_language(language))
+    let phrases = Phrases::for_languages(&[language.as_str().to_owned()]);
+    let notice = Announcement::new(AnnouncementKind::Notice, ENDED_NOTE.in_language(language));
+    notice.lines_in(phrases).map(|line| line + "\n").collect()
 }
 
 #[cfg(test)]

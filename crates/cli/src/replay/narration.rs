@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 
 use aaep::Timestamp;
 use aaep::json::{JsonKind, Tape};
-use listen::{Announcement, AnnouncementKind, Preferences, Subscriber, SubscriberLimits};
+use listen::{Announcement, AnnouncementKind, Phrases, Preferences, Subscriber, SubscriberLimits};
 use seal::UnixMillis;
 
 use super::playback_clock::PlaybackClock;
@@ -110,7 +110,8 @@ impl<W: Write> RecordingNarrator<'_, W> {
         let mut printed_any = false;
         while let Some(announcement) = self.subscriber.next_announcement(now) {
             printed_any = true;
-            print_announcement(self.out, &announcement, &mut self.summary.is_output_closed)?;
+            let phrases = self.subscriber.phrases();
+            print_announcement(self.out, &announcement, phrases, &mut self.summary.is_output_closed)?;
         }
         Ok(printed_any)
     }
@@ -118,15 +119,17 @@ impl<W: Write> RecordingNarrator<'_, W> {
 
 pub(super) fn print_heading(out: &mut impl Write, name: &str) -> io::Result<()> {
     let text = format!("This is a recording: {name}. Its questions cannot be answered.");
-    print_announcement(out, &Announcement::new(AnnouncementKind::Notice, text), &mut false)
+    let english = Phrases::for_languages(&[]);
+    print_announcement(out, &Announcement::new(AnnouncementKind::Notice, text), english, &mut false)
 }
 
 fn print_announcement(
     out: &mut impl Write,
     announcement: &Announcement,
+    phrases: &Phrases,
     is_closed: &mut bool,
 ) -> io::Result<()> {
-    let text: String = announcement.lines().flat_map(|line| [line, "\n".to_owned()]).collect();
+    let text: String = announcement.lines_in(phrases).flat_map(|line| [line, "\n".to_owned()]).collect();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
             *is_closed = true;

@@ -3,10 +3,13 @@
 //! ```text
 //!   splitter.rs         workers.rs (all cores)          sequence_checker.rs          report.rs
 //!   input ─▶ blocks ─▶ read and check each item alone ─▶ sessions, tokens, ids ─▶ one line per finding
+//!                                                                                 └─▶ finding_groups.rs: one line per rule
 //! ```
 
 mod event_stream;
+mod finding_groups;
 pub(crate) mod item_reader;
+mod progress;
 mod report;
 mod sequence_checker;
 mod splitter;
@@ -15,6 +18,7 @@ mod workers;
 use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use aaep::check::{CheckedDocument, Validator};
 use aaep::json::Tape;
@@ -23,6 +27,7 @@ use aaep::rule::{Findings, Rule, ValidationMode};
 
 use crate::ExitStatus;
 use crate::output::{describe_io_error, print_stderr};
+use progress::ProgressReport;
 use report::ValidationReport;
 use sequence_checker::SequenceChecker;
 
@@ -30,6 +35,9 @@ use sequence_checker::SequenceChecker;
 const MAX_JOBS: usize = 64;
 
 #[derive(clap::Args)]
+#[command(
+    after_help = "`sayso explain RULE` says what a rule means. On a terminal, only the first three findings of each rule are printed."
+)]
 pub(crate) struct Arguments {
     /// Files with events and messages: JSON, a JSON array, JSON Lines, or a captured event stream. `-` or no file means standard
     /// input.
@@ -146,6 +154,7 @@ fn validate_file(
     report: &mut ValidationReport,
 ) -> bool {
     let name = crate::output::printable(&file.to_string_lossy());
+    let mut total_bytes = None;
     let input: Box<dyn Read + Send> = if name == "-" {
         if std::io::stdin().is_terminal() {
             print_stderr("sayso: reading events from standard input; end with Ctrl-D");
@@ -153,7 +162,10 @@ fn validate_file(
         Box::new(std::io::stdin())
     } else {
         match open_file(file) {
-            Ok(file) => Box::new(file),
+            Ok(file) => {
+                total_bytes = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|data| data.len());
+                Box::new(file)
+            }
             Err(error) => {
                 print_stderr(&format!("sayso: cannot read {name}: {error}"));
                 return false;
@@ -163,13 +175,15 @@ fn validate_file(
     report.start_file(&file.to_string_lossy());
     let sequence_checker =
         SequenceChecker::new(arguments.sequence_mode(), arguments.limits(), new_findings());
+    let mut progress = ProgressReport::new(std::io::stderr().is_terminal(), total_bytes, Instant::now());
     match workers::run_validation(
-        input,
+        progress.count(input),
         new_findings,
         arguments.max_event_bytes,
         arguments.jobs(),
         sequence_checker,
         report,
+        &mut progress,
     ) {
         Ok(()) => true,
         Err(error) => {

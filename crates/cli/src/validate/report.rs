@@ -1,15 +1,24 @@
 //! The output: one line per finding, and a summary.
+//!
+//! Programs parse standard output, so it contains nothing else. The groups of findings are for people and go to standard error,
+//! before the summary. A person at a terminal sees both streams, so there only the first findings of each rule are printed.
 
-use std::io::{BufWriter, Error, ErrorKind, Stdout, Write};
+use std::io::{BufWriter, Error, ErrorKind, IsTerminal, Stdout, Write};
 
 use aaep::json::write_object;
 use aaep::rule::{Finding, Severity};
 
+use super::finding_groups::{FindingGroups, MAX_LISTED};
 use crate::output::{escape_controls, print_stderr, printable};
 
 pub(super) struct ValidationReport {
     out: BufWriter<Stdout>,
     is_json: bool,
+    /// Whether a person reads standard error.
+    is_stderr_terminal: bool,
+    /// Whether only the first findings of each rule are printed. The groups on standard error then say what is missing.
+    is_abridged: bool,
+    groups: FindingGroups,
     file: String,
     events: u64,
     sessions: u64,
@@ -24,9 +33,13 @@ pub(super) struct ValidationReport {
 impl ValidationReport {
     pub(super) fn new(is_json: bool) -> Self {
         let out = BufWriter::with_capacity(64 * 1024, std::io::stdout());
+        let is_stderr_terminal = std::io::stderr().is_terminal();
         Self {
             out,
             is_json,
+            is_stderr_terminal,
+            is_abridged: is_stderr_terminal && std::io::stdout().is_terminal(),
+            groups: FindingGroups::default(),
             file: String::new(),
             events: 0,
             sessions: 0,
@@ -47,12 +60,38 @@ impl ValidationReport {
             Severity::Error => self.errors += 1,
             Severity::Warning => self.warnings += 1,
         }
-        let text = if self.is_json {
-            self.format_json(line, finding, event_id)
-        } else {
-            self.format_line(line, finding)
-        };
-        self.print(&text);
+        if self.is_json {
+            return self.print(&self.format_json(line, finding, event_id));
+        }
+        let count = self.groups.add(finding.rule, finding.severity, &self.file, line);
+        if !self.is_abridged || count <= MAX_LISTED {
+            self.print(&self.format_line(line, finding));
+        }
+    }
+
+    /// Prints the groups of findings to stderr, if they help: if a rule was broken again and again, or to explain the rules to a
+    /// person. Otherwise stderr stays empty.
+    fn print_groups(&mut self) {
+        let has_repetitions = self.groups.has_repetitions();
+        self.flush();
+        if self.is_output_closed || self.groups.is_empty() || !(has_repetitions || self.is_stderr_terminal) {
+            return;
+        }
+        if has_repetitions {
+            print_stderr("note: findings by rule:");
+            for line in self.groups.lines() {
+                print_stderr(&format!("note: {}", printable(&line)));
+            }
+            if self.is_abridged {
+                let text = format!(
+                    "only the first {MAX_LISTED} findings of each rule are printed above; write the output to a file to get all of them"
+                );
+                print_stderr(&format!("note: {text}"));
+            }
+        }
+        if let Some(hint) = self.groups.hint() {
+            print_stderr(&format!("note: {hint}"));
+        }
     }
 
     fn format_line(&self, line: u64, finding: &Finding) -> String {
@@ -97,6 +136,7 @@ impl ValidationReport {
     }
 
     pub(super) fn print_summary(&mut self) {
+        self.print_groups();
         let Self { events, sessions, errors, warnings, .. } = *self;
         let text = if self.is_json {
             format!(
@@ -108,6 +148,10 @@ impl ValidationReport {
         };
         self.print(&text);
         self.flush();
+    }
+
+    pub(super) fn finding_count(&self) -> u64 {
+        self.errors + self.warnings
     }
 
     /// Returns whether anything has been counted for the summary.

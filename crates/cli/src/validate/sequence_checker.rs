@@ -24,6 +24,10 @@ impl SequenceChecker {
         Self { recording_checker, findings, lines_before: 0, events: 0 }
     }
 
+    pub(super) fn event_count(&self) -> u64 {
+        self.events
+    }
+
     pub(super) fn check_block(&mut self, block: &CheckedBlock, report: &mut ValidationReport) {
         for checked in &block.items {
             let line = self.lines_before + checked.line;

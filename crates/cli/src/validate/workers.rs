@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::sync::{Mutex, mpsc};
+use std::time::Instant;
 
 use aaep::check::{CheckedDocument, Validator};
 use aaep::json::Tape;
@@ -11,6 +12,7 @@ use aaep::message::Message;
 use aaep::rule::{Finding, Findings};
 use aaep::session::SessionEvent;
 
+use super::progress::ProgressReport;
 use super::report::ValidationReport;
 use super::sequence_checker::SequenceChecker;
 use super::splitter::{BlockItems, InputBlock, ItemSpan, Splitter};
@@ -73,9 +75,10 @@ pub(super) fn run_validation(
     jobs: usize,
     sequence_checker: SequenceChecker,
     report: &mut ValidationReport,
+    progress: &mut ProgressReport,
 ) -> io::Result<()> {
     let splitter = Splitter::new(input, limit);
-    let mut driver = Driver { sequence_checker, report, items: 0, notes: InputNotes::default() };
+    let mut driver = Driver { sequence_checker, report, progress, items: 0, notes: InputNotes::default() };
     let result = if jobs == 1 {
         driver.run_single_threaded(splitter, Worker::new(new_findings(), limit))
     } else {
@@ -109,6 +112,7 @@ pub(super) fn run_validation(
 struct Driver<'r> {
     sequence_checker: SequenceChecker,
     report: &'r mut ValidationReport,
+    progress: &'r mut ProgressReport,
     items: u64,
     notes: InputNotes,
 }
@@ -180,6 +184,10 @@ impl Driver<'_> {
         self.sequence_checker.check_block(block, self.report);
         if block.is_input_drained {
             self.report.flush();
+        }
+        let (events, findings) = (self.sequence_checker.event_count(), self.report.finding_count());
+        if let Some(text) = self.progress.report(Instant::now(), events, findings) {
+            self.report.print_note(&text);
         }
     }
 

@@ -9,6 +9,7 @@ mod http_between_nodes;
 mod limits;
 mod mutations;
 mod node_commands;
+mod person;
 mod trace;
 mod transcript_layout;
 mod transcripts;

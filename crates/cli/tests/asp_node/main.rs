@@ -12,6 +12,14 @@
     reason = "a test reports a failure by panicking"
 )]
 
+mod crashes;
+mod hostile_network;
+mod hostile_peer;
+mod proxy;
+mod random_kills;
+mod raw_peer;
+mod restarts;
+mod routes;
 mod scenarios;
 mod script;
 mod test_node;

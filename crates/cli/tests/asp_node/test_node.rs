@@ -66,6 +66,7 @@ pub(crate) struct NodeBuilder {
     crash_at: Option<String>,
     crashes_again: bool,
     capability: String,
+    is_open: bool,
 }
 
 impl NodeBuilder {
@@ -81,6 +82,7 @@ impl NodeBuilder {
             crash_at: None,
             crashes_again: false,
             capability: "negotiate.printing".to_owned(),
+            is_open: true,
         }
     }
 
@@ -104,6 +106,12 @@ impl NodeBuilder {
     /// Replaces the generous policy.
     pub(crate) fn policy(mut self, policy: &str) -> Self {
         policy.clone_into(&mut self.policy);
+        self
+    }
+
+    /// Asks the agent's program for a token.
+    pub(crate) fn without_open(mut self) -> Self {
+        self.is_open = false;
         self
     }
 
@@ -163,7 +171,8 @@ impl NodeBuilder {
         std::fs::write(path("peers"), lines.join("\n")).unwrap();
         std::fs::write(path("policy.toml"), &self.policy).unwrap();
         let mut arguments: Vec<String> =
-            ["asp", "serve", "--open", "--listen", &self.address].map(str::to_owned).to_vec();
+            ["asp", "serve", "--listen", &self.address].map(str::to_owned).to_vec();
+        arguments.extend(self.is_open.then(|| "--open".to_owned()));
         arguments.extend(["--identity".to_owned(), path("identity"), "--peers".to_owned(), path("peers")]);
         arguments.extend(["--policy".to_owned(), path("policy.toml")]);
         match self.storage {
@@ -187,8 +196,15 @@ pub(crate) struct TestNode {
 }
 
 /// A session as the agent's program sees it.
-#[derive(Debug)]
 pub(crate) struct View(pub(crate) Value);
+
+impl std::fmt::Debug for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut view = self.0.clone();
+        view["messages"] = self.messages().iter().map(|message| message["performative"].clone()).collect();
+        write!(f, "{view}")
+    }
+}
 
 impl View {
     pub(crate) fn state(&self) -> &str {
@@ -494,8 +510,8 @@ impl Supervisor {
     }
 
     fn kill(&self) {
-        let state = self.state.lock().unwrap();
-        if let Some(pid) = state.pid {
+        let mut state = self.state.lock().unwrap();
+        if let Some(pid) = state.pid.take() {
             send_kill(pid);
         }
     }
@@ -518,6 +534,6 @@ impl Supervisor {
     }
 
     fn log(&self) -> String {
-        self.state.lock().unwrap().log.iter().map(|line| format!("{line}\n")).collect()
+        self.state.lock().unwrap().log.iter().fold(String::new(), |text, line| text + line + "\n")
     }
 }

@@ -256,6 +256,7 @@ fn a_token_is_revoked_even_if_connections_take_all_descriptors() {
             break;
         }
     }
+    assert!(connections.len() >= 40, "only {} connections were accepted", connections.len());
     remove_token(&file, "ada");
     hub.signal("-HUP");
     let line = hub.wait_for_log("reload");

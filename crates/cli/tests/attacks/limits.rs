@@ -128,9 +128,21 @@ fn the_size_limit_of_a_request_includes_event_envelopes() {
 
 #[test]
 fn a_full_batch_leaves_the_other_requests_to_the_next_one() {
-    let hub = HubProcess::start_in_memory_with(&["--hub-bytes-per-batch", "1"]);
+    // Each turn waits for the disk, so requests arrive together.
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    let hub = HubProcess::start(&[
+        "--open",
+        "--listen",
+        "127.0.0.1:0",
+        "--data",
+        data,
+        "--hub-bytes-per-batch",
+        "1",
+    ]);
     let client = hub.client();
     let session = client.start_session();
+    let turns_before = metric(&client, "sayso_turns_total");
     std::thread::scope(|scope| {
         let publishers: Vec<_> = (0..8)
             .map(|_| {
@@ -143,7 +155,18 @@ fn a_full_batch_leaves_the_other_requests_to_the_next_one() {
             assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
         }
     });
+    assert!(
+        metric(&client, "sayso_turns_total") - turns_before >= 160,
+        "each request needs a turn of its own"
+    );
     assert_eq!(publish(&client, &session, END).status, 200);
+}
+
+/// Returns the value of a metric without labels.
+fn metric(client: &TestClient, name: &str) -> u64 {
+    let metrics = client.get("/metrics").body;
+    let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    value.unwrap_or_else(|| panic!("{name} is not in {metrics}"))
 }
 
 #[test]
@@ -241,6 +264,46 @@ fn questions_to_a_person_are_limited_regardless_of_requested_by() {
         .flat_map(|person| [ask_in_new_session(&shop, person), ask_in_new_session(&bank, person)])
         .find(|asked| asked.status != 201 && asked.json_str("title").contains("all agents together"));
     assert_eq!(refused.expect("a question refused by the limit for all agents").status, 429);
+}
+
+#[test]
+fn all_agents_together_cannot_flood_a_person_with_critical_events_and_hand_offs() {
+    let scenario = TokenHub::start(&["--hub-total-criticals-per-minute", "4"]);
+    let [bank, shop, ada] = scenario.clients();
+    let _stream = ada.open_event_stream(&ada.subscribe(REPLY_CAPABILITIES), None);
+    let critical = PROGRESS.replacen('{', r#"{"urgency":"critical","#, 1);
+    let hand_off = r#"{"reason":"I am stuck.","target_kind":"human"}"#;
+    let send = |number: usize| {
+        let agent = if number.is_multiple_of(2) { &bank } else { &shop };
+        let session = start_session_for(agent, number);
+        if number % 4 < 2 {
+            publish(agent, &session, &critical)
+        } else {
+            agent.post(&format!("/agent/v1/sessions/{session}/handoffs"), hand_off)
+        }
+    };
+    // The limit may reset once, if a minute ends during the test.
+    let refused = (0..12).map(send).find(|response| response.status == 429).expect("a refused event");
+    assert!(refused.json_str("title").contains("all agents together"), "{refused:?}");
+}
+
+#[test]
+fn a_hub_in_memory_really_forgets() {
+    let hub = HubProcess::start_in_memory_with(&[
+        "--retention-events",
+        "1s",
+        "--retention-decisions",
+        "1s",
+        "--retention-interval",
+        "100ms",
+    ]);
+    let client = hub.client();
+    let session = client.start_session();
+    let token = client.ask_confirmation(&session);
+    assert_eq!(publish(&client, &session, END).status, 200);
+    let path = format!("/agent/v1/sessions/{session}/replies/{token}");
+    assert_eq!(client.get(&path).json_str("status"), "resolved");
+    assert!((0..20_000).any(|_| client.get(&path).status == 404), "the decision is still stored");
 }
 
 #[test]

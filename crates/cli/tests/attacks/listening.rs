@@ -22,8 +22,8 @@ fn ask(agent: &AgentSession, additional_members: &str) -> String {
 fn the_person_hears_the_call_that_the_answer_is_bound_to() {
     for (language, expected) in [
         ("en", "ask: The exact call: "),
-        ("es", "ask: Se ejecutará exactamente: "),
-        ("yo", "ask: Ohun tó máa ṣe gan-an: "),
+        ("es", "pregunta: Se ejecutará exactamente: "),
+        ("yo", "ìbéèrè: Ohun tó máa ṣe gan-an: "),
     ] {
         let hub = HubProcess::start_in_memory();
         let mut person = ListenProcess::start(&hub.address, &["--lang", language]);
@@ -105,7 +105,7 @@ fn an_unverified_name_is_announced_with_the_agent_id() {
     person.read_until("ask: Type yes or no.");
     for (command, line) in [
         ("status", "status: Session 1, Ada's Bank (agent id evil)."),
-        ("details", "ask: The agent's id is evil."),
+        ("details", "ask: Without an answer, it will not be done."),
     ] {
         person.type_line(command);
         person.read_until(line);

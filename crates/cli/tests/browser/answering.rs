@@ -409,6 +409,29 @@ fn the_details_of_a_question_are_shown_and_announced_on_request() {
     assert_eq!(page.evaluate(&details), lines.join("\n\n"));
     assert!(page.focused_node().starts_with("button \"Details\""), "{}", page.focused_node());
     check_state(&mut page, "details");
+    // A second press reads them again.
     page.press("Enter");
-    assert_eq!(page.evaluate(&details), "");
+    let text = json!(lines.join(" ")).to_string();
+    page.wait_until(&format!("announced.filter((one) => one.includes({text})).length == 2"));
+}
+
+/// The person has just pressed Escape, so that is confirmed before the texts that wait.
+#[test]
+#[ignore = "needs a browser: cargo xtask browser"]
+fn a_postponed_question_is_confirmed_before_everything_that_waits() {
+    let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
+    let mut page = open_listening_page(&hub, &mut browser);
+    let client = hub.client();
+    let (session, other) = (client.start_session(), client.start_session());
+    client.ask_confirmation(&session);
+    wait_for_question(&mut page);
+    page.run_script("addEventListener('keydown', () => (window.before = announced.length), true)");
+    for number in 1..=4 {
+        let path = format!("/agent/v1/sessions/{other}/output?output_id=out_{number}&complete=true");
+        assert_eq!(client.post(&path, &"Other text. ".repeat(20)).status, 200);
+    }
+    page.press("Escape");
+    wait_for_announcement(&mut page, "The question stays open.");
+    let first = page.evaluate("announced[before]");
+    assert!(first.as_str().unwrap().starts_with("The question stays open."), "{first}");
 }

@@ -66,14 +66,14 @@ fn forced_colours_keep_the_dialog_border_and_reduced_motion_stops_animation() {
 /// Returns the badges that are drawn in more than one piece, or whose sign is not in front of their words.
 fn find_torn_badges(page: &mut Page) -> serde_json::Value {
     page.evaluate(
-        r#"[...document.querySelectorAll('.badge')].filter((badge) => badge.checkVisibility()).filter((badge) => {
+        r"[...document.querySelectorAll('.badge')].filter((badge) => badge.checkVisibility()).filter((badge) => {
             const words = document.createRange();
             words.selectNodeContents(badge);
             const [box, text] = [badge.getBoundingClientRect(), words.getBoundingClientRect()];
             const sign = getComputedStyle(badge, '::before').content == 'none' ? 0 : 8;
             const before = badge.dir == 'rtl' ? box.right - text.right : text.left - box.left;
             return badge.getClientRects().length > 1 || before < sign + 4;
-        }).map((badge) => badge.textContent)"#,
+        }).map((badge) => badge.textContent)",
     )
 }
 
@@ -94,13 +94,13 @@ fn high_contrast_has_black_text_on_white_and_visible_borders() {
         let colours =
             "(({ color, backgroundColor }) => [color, backgroundColor])(getComputedStyle(document.body))";
         assert_eq!(page.evaluate(colours), expected);
-        let contrasts = r#"[...document.querySelectorAll('.badge, .dialog button, .dialog p')].filter((element) => element.checkVisibility()).map((element) => {
+        let contrasts = r"[...document.querySelectorAll('.badge, .dialog button, .dialog p')].filter((element) => element.checkVisibility()).map((element) => {
             const channel = (value) => (value <= 10 ? value / 3294 : ((value / 255 + 0.055) / 1.055) ** 2.4);
             const luminance = (colour) => { const [r, g, b] = colour.match(/\d+/g).map(Number).map(channel); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
             const surface = (one) => { const colour = getComputedStyle(one).backgroundColor; return colour == 'rgba(0, 0, 0, 0)' ? surface(one.parentElement) : colour; };
             const [text, behind] = [luminance(getComputedStyle(element).color), luminance(surface(element))];
             return (Math.max(text, behind) + 0.05) / (Math.min(text, behind) + 0.05);
-        }).reduce((least, one) => Math.min(least, one), 21)"#;
+        }).reduce((least, one) => Math.min(least, one), 21)";
         let least = page.evaluate(contrasts).as_f64().unwrap();
         assert!(least >= 10.0, "the least contrast is {least}");
         let unbordered = "[...document.querySelectorAll('.dialog .badge')].filter((badge) => getComputedStyle(badge).borderTopColor == 'rgba(0, 0, 0, 0)').length";

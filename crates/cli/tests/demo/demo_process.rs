@@ -136,15 +136,16 @@ pub(crate) fn run_once(request: &str, options: &[&str]) -> Vec<String> {
     let mut demo = DemoProcess::start(&[&["--once", request], options].concat());
     demo.close_input();
     assert_eq!(demo.wait_for_exit(), 0, "{:#?}", demo.printed);
-    let startup = demo
-        .printed
-        .iter()
-        .position(|line| line.starts_with("notice: ") && line.contains("http://"))
-        .unwrap();
+    let startup = demo.printed.iter().position(|line| is_notice(line) && line.contains("http://")).unwrap();
     let mut announcements = demo.printed.split_off(startup + 1);
     let last = announcements.pop().unwrap();
-    assert!(last.starts_with("notice: "), "{last}");
+    assert!(is_notice(&last), "{last}");
     strip_times(&announcements)
+}
+
+/// Whether a line starts with the label of a notice, in any language.
+fn is_notice(line: &str) -> bool {
+    ["notice: ", "aviso: ", "àkíyèsí: "].iter().any(|label| line.starts_with(label))
 }
 
 /// Removes the time limit from questions, because it depends on when the input ends and on the speed of the machine.

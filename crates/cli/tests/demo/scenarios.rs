@@ -1,6 +1,6 @@
 //! The announcements of each demo request, from start to end.
 
-use crate::demo::demo_process::run_once;
+use crate::demo::demo_process::{DemoProcess, run_once};
 
 /// Returns whether a tool was called.
 fn has_tool_call(announcements: &[String]) -> bool {
@@ -31,7 +31,7 @@ fn an_accepted_transfer_is_announced_completely() {
         "ask: Type yes or no.",
         "answer: Question 1 was answered automatically: yes.",
         "answer: Accepted.",
-        "tool: Transferring 20 euros to Ada. This cannot be undone.",
+        "tool: Transferring 20 euros to Ada.",
         "tool: The transfer is complete.",
         "agent: In the demo, 20 euros went to Ada; no real money moved.",
         "session: Demo assistant has finished. That is all.",
@@ -84,7 +84,13 @@ fn other_requests_are_announced_as_expected() {
             ["error: Demo assistant has failed.", "There is no such tool, so nothing was done."],
         ),
         ("escalate to a human", ["handoff: Demo assistant", "session: Demo assistant has finished."]),
-        ("fail", ["tool: The tool look up balance failed.", "error: Demo assistant has failed."]),
+        (
+            "fail",
+            [
+                "tool: Failed: The balance could not be read. As you asked,",
+                "error: Demo assistant has failed.",
+            ],
+        ),
         ("hello", ["agent: Hello, this is a scripted demo", "session: Demo assistant has finished."]),
         (
             "sing me a song",
@@ -124,16 +130,24 @@ fn only_an_accepted_question_leads_to_the_tool_call() {
 }
 
 #[test]
+fn an_automatic_no_does_not_shorten_the_time_to_answer() {
+    let mut demo = DemoProcess::start(&["--once", "delete a record", "--auto", "reject"]);
+    demo.close_input();
+    assert_eq!(demo.wait_for_exit(), 0);
+    assert!(demo.printed.contains(&"ask: You have 2 minutes.".to_owned()), "{:#?}", demo.printed);
+}
+
+#[test]
 fn announcements_are_localized_in_spanish_and_yoruba() {
     for (request, options, line) in [
-        ("balance", ["--lang", "es"].as_slice(), "agent: La cuenta de demostración tiene 1250 euros"),
-        ("balance", &["--lang", "yo"], "agent: Yúrò 1250 ló wà nínú àkántì àfihàn"),
-        ("¿cuál es mi saldo?", &[], "tool: Consultando el saldo de la cuenta de demostración."),
-        ("iye owó mi", &[], "tool: Mo rí iye owó náà."),
+        ("balance", ["--lang", "es"].as_slice(), "agente: La cuenta de demostración tiene 1250 euros"),
+        ("balance", &["--lang", "yo"], "aṣojú: Yúrò 1250 ló wà nínú àkántì àfihàn"),
+        ("¿cuál es mi saldo?", &[], "herramienta: Consultando el saldo de la cuenta de demostración."),
+        ("iye owó mi", &[], "irinṣẹ́: Mo rí iye owó náà."),
         (
             "transfiere 20 euros a Ada",
             &["--auto", "accept"],
-            "ask: Pregunta 1 de Demo assistant: Transferir 20 euros a Ada.",
+            "pregunta: Pregunta 1 de Demo assistant: Transferir 20 euros a Ada.",
         ),
     ] {
         let announcements = run_once(request, options);

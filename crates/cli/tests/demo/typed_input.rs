@@ -28,9 +28,9 @@ fn a_free_text_answer_and_other_commands_work() {
     demo.type_line("weather");
     demo.read_until("ask: 3: Madrid.");
     demo.type_line("more time");
-    demo.read_until("ask: More time requested.");
+    demo.read_until("ask: More time for question 1: about 4 minutes left.");
     demo.type_line("status");
-    demo.read_until("status: Question 1 from Demo assistant: about");
+    demo.read_until("status: Question 1 from Demo assistant: ");
     demo.type_line("Ibadan");
     demo.read_until("agent: In Ibadan, as everywhere");
     demo.type_line("help");
@@ -98,7 +98,7 @@ fn a_piped_script_runs_to_its_end() {
         "ask: Type yes or no.",
         "answer: Question 1: yes.",
         "answer: Accepted.",
-        "tool: Transferring 20 euros to Ada. This cannot be undone.",
+        "tool: Transferring 20 euros to Ada.",
         "tool: The transfer is complete.",
         "agent: In the demo, 20 euros went to Ada; no real money moved.",
         "session: Demo assistant has finished. That is all.",
@@ -163,7 +163,7 @@ fn in_a_terminal_requests_work_while_a_question_is_open() {
     demo.type_line("delete a record");
     let time = demo.read_until("ask: You have ");
     // On a slow machine, less time is left.
-    assert!(time.contains("2 minutes.") || time.contains("115 seconds."), "{time}");
+    assert!(time.contains("2 minutes."), "{time}");
     // Another request and a command are typed while a question is open.
     demo.type_line("what's my balance?");
     demo.read_until("The demo account holds 1250 euros");

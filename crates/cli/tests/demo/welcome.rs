@@ -49,8 +49,8 @@ fn the_welcome_states_who_answers_questions() {
 #[test]
 fn the_welcome_is_localized() {
     for (language, first, last) in [
-        ("es-MX", "Esta es la demostración de sayso.", "notice: La demostración ha terminado."),
-        ("yo", "Àfihàn sayso nìyí.", "notice: Àfihàn ti parí."),
+        ("es-MX", "Esta es la demostración de sayso.", "aviso: La demostración ha terminado."),
+        ("yo", "Àfihàn sayso nìyí.", "àkíyèsí: Àfihàn ti parí."),
         ("fr", "This is the sayso demo.", "notice: The demo has ended."),
     ] {
         let mut demo = DemoProcess::start(&["--lang", language]);

@@ -49,7 +49,7 @@ fn with_several_open_questions_the_answer_must_name_one() {
     person.type_line("2");
     person.read_until("error: Which question? Nothing was sent.");
     person.type_line("status");
-    person.read_until("status: Question 2 from local: about 2 minutes left.");
+    person.read_until("status: Question 2 from local: Send 5 euros to Ben. About 2 minutes left.");
     person.type_line("no 2");
     assert!(second.wait_for_reply(&tokens.1, 30).contains(r#""decision":"reject""#));
     assert_eq!(first.wait_for_reply(&tokens.0, 0), r#"{"status":"pending"}"#);
@@ -92,7 +92,7 @@ fn a_clarification_accepts_only_its_choices() {
     person.read_until("error: Question 1 does not accept that. Type the number.");
     person.type_line("2");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""response":"ABV""#));
-    person.read_until("answer: Answer received.");
+    person.read_until("answer: Your answer to question 1: 2");
 }
 
 #[test]
@@ -104,7 +104,6 @@ fn a_person_can_extend_the_deadline_and_stop_the_agent() {
     person.read_until("ask: Type");
     person.type_line("more time");
     let lines = person.read_until("More time for question 1");
-    assert_eq!(lines[lines.len() - 2], "ask: More time requested.");
     assert!(has_more_time(&lines[lines.len() - 1]), "{lines:#?}");
     person.type_line("repeat");
     let lines = person.read_until("ask: You have ");
@@ -112,11 +111,19 @@ fn a_person_can_extend_the_deadline_and_stop_the_agent() {
     assert!(!lines.iter().any(|line| line.contains("More time")), "announced twice: {lines:#?}");
     person.type_line("stop");
     assert!(agent.wait_for_reply(&token, 30).contains("stopped"), "{}", agent.wait_for_reply(&token, 0));
-    let lines = person.read_until("session: local was stopped by a person.");
-    assert!(lines.contains(&"answer: You stopped local, session 1.".to_owned()), "{lines:#?}");
-    assert!(lines.contains(&"answer: Question 1 was withdrawn.".to_owned()), "{lines:#?}");
+    person.read_until("answer: You stopped local.");
+    // That is all the person hears about the stop and the withdrawn question.
+    loop {
+        person.type_line("status");
+        let lines = person.read_until("status: ");
+        assert_eq!(lines.len(), 1, "{lines:#?}");
+        if lines[0] == "status: No agent is working." {
+            break;
+        }
+        while !person.next_line().unwrap().starts_with("status: Question") {}
+    }
     person.type_line("stop");
-    person.read_until("error: No agent is working.");
+    assert_eq!(person.next_line().unwrap(), "error: No agent is working.");
 }
 
 /// Returns whether a line announces more than the initial two minutes. Tolerates a slow machine.

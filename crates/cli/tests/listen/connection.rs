@@ -56,7 +56,7 @@ fn listening_resumes_after_the_hub_restarts() {
     hub.kill();
     person.read_until("notice: Connection to the hub lost");
     person.type_line("status");
-    let lines = person.read_until("there is no key to check that.");
+    let lines = person.read_until("status: Question 1 from local: ");
     let not_connected = "status: Not connected; still trying. This is what was last known:";
     assert_eq!(lines[0], not_connected);
     assert!(lines[1].starts_with("status: Session 1, local."), "{lines:#?}");
@@ -70,7 +70,7 @@ fn listening_resumes_after_the_hub_restarts() {
     assert!(reminder.starts_with("ask: Question 1 from local is still open: about"), "{reminder}");
     assert!(reminder.ends_with("Type repeat 1 to hear it."), "{reminder}");
     person.type_line("status");
-    let lines = person.read_until("there is no key to check that.");
+    let lines = person.read_until("status: Question 1 from local: ");
     assert!(!lines.iter().any(|line| line.contains("Not connected")), "{lines:#?}");
     person.type_line("yes");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept""#));

@@ -12,13 +12,13 @@ const ENGLISH_WORDS: &[&str] = &[
     "hub", "again",
 ];
 
-/// Returns the English words in the narration. The label at the start of each line does not count.
+/// Returns the English words in the lines, with their labels.
 fn find_english_words(lines: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     for line in lines {
-        let (label, text) = line.split_once(": ").unwrap_or(("", line));
-        assert!(label.chars().all(|character| character.is_ascii_lowercase()), "{line}");
-        let words = text.split(|character: char| !character.is_alphanumeric() && character != '-');
+        let (label, _) = line.split_once(": ").unwrap_or(("", line));
+        assert!(!label.chars().any(char::is_uppercase) && !label.contains(' '), "{line}");
+        let words = line.split(|character: char| !character.is_alphanumeric() && character != '-');
         let is_english = |word: &&str| ENGLISH_WORDS.contains(&word.to_lowercase().as_str());
         found.extend(words.filter(is_english).map(|word| format!("{word} in {line}")));
     }
@@ -48,51 +48,51 @@ fn ask_payment(agent: &AgentSession, action: &str, consequence: &str) -> String 
 fn a_spanish_session_contains_no_english() {
     let hub = HubProcess::start_in_memory();
     let mut person = ListenProcess::start(&hub.address, &["--lang", "es-MX,en", "--verbosity", "detailed"]);
-    let mut lines = person.read_until("Escuchando a");
+    let mut lines = person.read_until("Escuchando");
     let agent = start_session(hub.client(), r#"{"primary_language":"es"}"#, "Pago a Ben.");
     agent.publish(r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#);
     let token = ask_payment(&agent, "Enviar 5 euros a Ben", "El dinero sale de la cuenta.");
-    lines.extend(person.read_until("ask: Escriba sí o no."));
+    lines.extend(person.read_until("pregunta: Escriba sí o no."));
     for (typed, expected) in [
-        ("", "ask: Enter solo no responde. Pregunta 1: 2 minutos para responder."),
+        ("", "pregunta: Enter solo no responde. Pregunta 1: 2 minutos para responder."),
         ("y", "así que no se envió nada. Escriba sí o no."),
-        ("s", "error: No se envió nada. Escriba la palabra entera: sí 1 o no 1."),
-        ("1", "error: No se envió nada. Escriba la palabra entera: sí 1 o no 1."),
-        ("sí 2", "error: La pregunta 2 no está abierta. No se envió nada."),
-        ("estado", "status: Oye todos los detalles."),
-        ("repetir 1", "ask: Escriba sí o no."),
-        ("detalles", "ask: Sin respuesta, no se hará."),
-        ("más bajo", "status: Detalle normal desde ahora."),
-        ("mas alto", "status: Todos los detalles desde ahora."),
-        ("ayuda", "help: salir: deja de escuchar."),
+        ("s", "fallo: No se envió nada. Escriba la palabra entera: sí 1 o no 1."),
+        ("1", "fallo: No se envió nada. Escriba la palabra entera: sí 1 o no 1."),
+        ("sí 2", "fallo: La pregunta 2 no está abierta. No se envió nada."),
+        ("estado", "estado: Oye todos los detalles."),
+        ("repetir 1", "pregunta: Escriba sí o no."),
+        ("detalles", "pregunta: Sin respuesta, no se hará."),
+        ("más bajo", "estado: Detalle normal desde ahora."),
+        ("mas alto", "estado: Todos los detalles desde ahora."),
+        ("ayuda", "ayuda: salir: deja de escuchar."),
     ] {
         person.type_line(typed);
         lines.extend(person.read_until(expected));
     }
     person.type_line("Sí");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept""#));
-    lines.extend(person.read_until("answer: Aceptado."));
+    lines.extend(person.read_until("respuesta: Aceptado."));
     agent.publish(r#"{"type":"aaep:agent.tool.invoked","tool":"send","irreversible":true,"risk_level":"high","arguments":{"amount":"5.00"},"summary_normal":"Enviando 5 euros a Ben.","tool_call_id":"call_1"}"#);
     agent.publish(r#"{"type":"aaep:agent.progress.updated","progress":{"step":1,"total_steps":2}}"#);
     agent.publish(
         r#"{"type":"aaep:agent.tool.completed","tool":"send","tool_call_id":"call_1","status":"success"}"#,
     );
     agent.publish(r#"{"type":"aaep:agent.session.completed","summary_normal":"Ben tiene su dinero."}"#);
-    lines.extend(person.read_until("session: local ha terminado."));
+    lines.extend(person.read_until("sesión: local ha terminado."));
     assert_eq!(find_english_words(&lines), Vec::<String>::new());
     for line in [
-        "session: local ha empezado. Pago a Ben.",
-        "agent: local está pensando.",
-        "ask: Pregunta 1 de local: Enviar 5 euros a Ben.",
-        "ask: El dinero sale de la cuenta.",
-        "ask: Esto no se puede deshacer.",
-        "ask: Tiene 2 minutos.",
-        "ask: Escriba sí o no.",
-        "ask: Riesgo alto.",
-        "answer: Pregunta 1: sí.",
-        "tool: Enviando 5 euros a Ben. Esto no se puede deshacer.",
-        "progress: Paso 1 de 2.",
-        "tool: La herramienta send ha terminado.",
+        "sesión: local ha empezado. Pago a Ben.",
+        "agente: local está pensando.",
+        "pregunta: Pregunta 1 de local: Enviar 5 euros a Ben.",
+        "pregunta: El dinero sale de la cuenta.",
+        "pregunta: Esto no se puede deshacer.",
+        "pregunta: Tiene 2 minutos.",
+        "pregunta: Escriba sí o no.",
+        "pregunta: Riesgo alto.",
+        "respuesta: Pregunta 1: sí.",
+        "herramienta: Enviando 5 euros a Ben.",
+        "progreso: Paso 1 de 2.",
+        "herramienta: La herramienta send ha terminado.",
     ] {
         assert!(lines.iter().any(|printed| printed == line), "{line}: {lines:#?}");
     }
@@ -108,24 +108,24 @@ fn a_yoruba_session_contains_no_english() {
     let mut lines = person.read_until("Mo ń gbọ́");
     let agent = start_session(hub.client(), r#"{"primary_language":"yo"}"#, "Mo ń fi owó ránṣẹ́.");
     let token = ask_payment(&agent, "Fi yúrò 5 ránṣẹ́ sí Ben", "A kò lè dá a padà.");
-    lines.extend(person.read_until("ask: Tẹ bẹ́ẹ̀ni tàbí rárá."));
+    lines.extend(person.read_until("ìbéèrè: Tẹ bẹ́ẹ̀ni tàbí rárá."));
     for (typed, expected) in [
         ("sí", "a kò sì fi ohunkóhun ránṣẹ́. Tẹ bẹ́ẹ̀ni"),
-        ("ipo", "status: Ọ̀rọ̀ kíkún lo ń gbọ́."),
-        ("tún sọ 1", "ask: Tẹ bẹ́ẹ̀ni tàbí rárá."),
-        ("ìrànlọ́wọ́", "help: jáde: ó parí gbígbọ́."),
+        ("ipo", "ipò: Ọ̀rọ̀ kíkún lo ń gbọ́."),
+        ("tún sọ 1", "ìbéèrè: Tẹ bẹ́ẹ̀ni tàbí rárá."),
+        ("ìrànlọ́wọ́", "ìrànlọ́wọ́: jáde: ó parí gbígbọ́."),
     ] {
         person.type_line(typed);
         lines.extend(person.read_until(expected));
     }
     person.type_line("rara");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"reject""#));
-    lines.extend(person.read_until("answer: A ti kọ̀ ọ́."));
+    lines.extend(person.read_until("ìdáhùn: A ti kọ̀ ọ́."));
     let token = ask_payment(&agent, "Fi yúrò 6 ránṣẹ́ sí Ben", "A kò lè dá a padà.");
-    lines.extend(person.read_until("ask: Tẹ bẹ́ẹ̀ni tàbí rárá."));
+    lines.extend(person.read_until("ìbéèrè: Tẹ bẹ́ẹ̀ni tàbí rárá."));
     person.type_line("beeni");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept""#));
-    lines.extend(person.read_until("answer: A ti gbà á."));
+    lines.extend(person.read_until("ìdáhùn: A ti gbà á."));
     assert_eq!(find_english_words(&lines), Vec::<String>::new());
     person.type_line("jade");
     assert_eq!(person.wait_for_exit().1, 0);
@@ -136,11 +136,11 @@ fn connection_errors_are_localized() {
     let lines_after_loss = {
         let hub = HubProcess::start_in_memory();
         let mut person = ListenProcess::start(&hub.address, &["--lang", "es"]);
-        person.read_until("Escuchando a");
+        person.read_until("Escuchando");
         drop(hub);
         let mut lines = person.read_until("Se intenta conectar de nuevo.");
         person.type_line("parar");
-        lines.extend(person.read_until("error: Ningún agente está trabajando."));
+        lines.extend(person.read_until("fallo: Ningún agente está trabajando."));
         lines
     };
     assert_eq!(find_english_words(&lines_after_loss), Vec::<String>::new());

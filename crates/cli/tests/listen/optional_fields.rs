@@ -31,13 +31,13 @@ fn estimates_tools_details_and_own_states_are_heard() {
     agent.publish(
         r#"{"type":"aaep:agent.progress.updated","progress":{"step":1,"total_steps":2},"summary_normal":"Reading.","eta_ms":90000}"#,
     );
-    assert_eq!(person.next_line().unwrap(), "progress: Reading. Step 1 of 2. About 90 seconds left.");
+    assert_eq!(person.next_line().unwrap(), "progress: Reading. Step 1 of 2. About 2 minutes left.");
     person.type_line("details");
     assert_eq!(person.next_line().unwrap(), "status: Session 1, planner. Projecting your savings.");
     assert_eq!(person.next_line().unwrap(), "status: The request was: Plan my savings.");
     assert_eq!(person.next_line().unwrap(), "status: Version: 1.4.2. Model: a-model.");
     let left = person.next_line().unwrap();
-    assert!(left.starts_with("status: About ") && left.ends_with(" seconds left."), "{left}");
+    assert!(left.starts_with("status: About ") && left.ends_with(" left."), "{left}");
     person.type_line("status");
     let status = person.next_line().unwrap();
     assert!(status.starts_with("status: Session 1, planner. Projecting your savings. About "), "{status}");

@@ -42,7 +42,7 @@ fn a_person_hears_and_answers_a_program() {
     let token = agent.ask_confirmation();
     person.read_until("ask: Type");
     person.type_line("more time");
-    person.read_until("ask: More time requested.");
+    person.read_until("ask: More time for question 1");
     person.type_line("quieter");
     person.read_until("status:");
     person.type_line("yes");

@@ -106,7 +106,7 @@ fn a_person_hears_and_answers_on_every_transport() {
         person.read_until("ask: Type");
         // The answer and both requests go out on the listener's own connection.
         person.type_line("more time");
-        person.read_until("ask: More time requested.");
+        person.read_until("ask: More time for question 1");
         person.type_line("quieter");
         person.read_until("status:");
         person.type_line("yes");
@@ -114,7 +114,7 @@ fn a_person_hears_and_answers_on_every_transport() {
         assert!(reply.contains(ACCEPTED), "{transport:?}: {reply}");
         person.read_until("answer: Accepted.");
         person.type_line("stop");
-        person.read_until("session: local was stopped");
+        person.read_until("answer: You stopped local.");
     }
 }
 

@@ -71,7 +71,7 @@ fn a_recorded_session_is_printed_completely() {
             "ask: Question 1 from Banking Assistant: Transfer $500.00 from checking to savings.",
             "ask: The money moves at once. To undo it, the bank has to step in.",
             "ask: This cannot be undone. Your answer is not tied to one exact call.",
-            "ask: The time limit was 60 seconds. Without an answer, it will not be done.",
+            "ask: The time limit was 1 minute. Without an answer, it will not be done.",
             "ask: This is a recording, so you cannot answer.",
             "answer: Question 1 was answered: accepted.",
             "tool: Using the tool transfer funds. This cannot be undone.",

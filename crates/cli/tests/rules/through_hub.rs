@@ -206,6 +206,8 @@ impl HubScenario {
         let limits = [
             "--hub-criticals-per-minute",
             "1000000",
+            "--hub-total-criticals-per-minute",
+            "1000000",
             "--hub-questions-per-minute",
             "1000000",
             "--hub-total-questions-per-minute",

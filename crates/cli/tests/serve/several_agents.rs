@@ -384,7 +384,7 @@ fn a_session_can_be_a_part_of_another_one() {
     person.read_until("scout has started, as part of session 1.");
     person.type_line("status");
     let lines: Vec<_> = person
-        .read_until("status: The hub calls itself")
+        .read_until("status: Session 2, post")
         .into_iter()
         .filter_map(|line| Some(line.strip_prefix("status: Session ")?.split('.').next()?.to_owned()))
         .collect();

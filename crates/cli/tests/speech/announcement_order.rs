@@ -104,7 +104,7 @@ fn the_announcement_of_an_already_answered_question_is_shortened() {
     person.read_until("answer: Question 2 was answered elsewhere");
     dispatcher.finish_text();
     let spoken = dispatcher.next_text_containing("Question 2");
-    let expected = "answer: In session 2: Question 2 from local: Send 5 euros to Ben.\nQuestion 2 was answered elsewhere";
+    let expected = "answer: Question 2 from local: Send 5 euros to Ben.\nQuestion 2 was answered elsewhere";
     assert!(spoken.starts_with(expected), "{spoken}");
 }
 

@@ -41,7 +41,7 @@ fn a_dispatcher_that_is_not_running_is_started() {
         "{started}"
     );
     dispatcher.begin_listening();
-    assert!(dispatcher.next_text().starts_with("notice: Listening to"));
+    assert!(dispatcher.next_text().starts_with("notice: Connected."));
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn without_a_dispatcher_espeak_speaks() {
     let mut person = start_listener_without_dispatcher(&hub.address, folder.path());
     person.read_until("Listening to");
     assert_eq!(espeak.next(), "with -b 1 --stdin -s 170 -v en");
-    assert!(espeak.next().starts_with("notice: Listening to"));
+    assert!(espeak.next().starts_with("notice: Connected."));
     let agent = AgentSession::start(hub.client());
     assert_eq!(espeak.next(), "with -b 1 --stdin -s 170 -v en");
     assert_eq!(espeak.next(), "session: local has started. Moving money.");

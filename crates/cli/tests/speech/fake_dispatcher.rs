@@ -81,7 +81,7 @@ impl FakeDispatcher {
     pub(crate) fn start_connected_listener(&mut self, address: &str, arguments: &[&str]) -> ListenProcess {
         let mut person = self.start_listener(address, arguments);
         person.read_until("Listening to");
-        assert!(self.next_text().starts_with("notice: Listening to"));
+        assert!(self.next_text().starts_with("notice: Connected."));
         self.finish_text();
         person
     }

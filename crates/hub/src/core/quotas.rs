@@ -124,12 +124,8 @@ impl Core {
         let principals = self.principals_in_scope(live, |terms| {
             if is_clarification { terms.answers_clarifications } else { terms.answers_confirmations }
         });
-        let total_limits = principals.iter().map(|principal| RateLimit {
-            key: format!("\u{1f}{principal}"),
-            max: max_total,
-            refusal: LimitReached::TotalQuestionsPerMinute { max: max_total },
-        });
-        let mut limits: Vec<_> = total_limits.collect();
+        let refusal = LimitReached::TotalQuestionsPerMinute { max: max_total };
+        let mut limits = total_limits(&principals, max_total, &refusal);
         limits.extend(agent_limits(
             live.accountable(role),
             &principals,
@@ -139,13 +135,17 @@ impl Core {
         limits
     }
 
-    /// Returns the rate limits that apply to the critical events of a session, one for each person that hears them.
+    /// Returns the rate limits that apply to the critical events of a session, hand-offs among them: for each person that hears
+    /// them, one for this agent and one for all agents together.
     pub(super) fn critical_limits(&self, session: &SessionId, role: &SessionRole) -> Vec<RateLimit> {
         let Some(live) = self.sessions.get(session) else { return Vec::new() };
-        let max = self.limits.criticals_per_minute;
+        let (max, max_total) = (self.limits.criticals_per_minute, self.limits.total_criticals_per_minute);
         let principals = self.principals_in_scope(live, |_| true);
+        let refusal = LimitReached::TotalCriticalsPerMinute { max: max_total };
+        let mut limits = total_limits(&principals, max_total, &refusal);
         let refusal = LimitReached::CriticalsPerMinute { max };
-        agent_limits(live.accountable(role), &principals, max, &refusal).collect()
+        limits.extend(agent_limits(live.accountable(role), &principals, max, &refusal));
+        limits
     }
 
     /// Returns the principals of the subscriptions whose scope covers a session and whose terms satisfy `is_affected`.
@@ -169,6 +169,13 @@ pub(super) struct RateLimit {
     pub(super) max: usize,
     /// The reply if the limit is reached.
     pub(super) refusal: LimitReached,
+}
+
+/// Returns the limits of all agents together, one for each principal that listens.
+fn total_limits(principals: &BTreeSet<&str>, max: usize, refusal: &LimitReached) -> Vec<RateLimit> {
+    let limit =
+        |principal: &&str| RateLimit { key: format!("\u{1f}{principal}"), max, refusal: refusal.clone() };
+    principals.iter().map(limit).collect()
 }
 
 /// Returns the limits of an agent, one for each principal that listens. If nobody listens, there is a single limit.

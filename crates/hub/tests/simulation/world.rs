@@ -67,6 +67,7 @@ pub(crate) const LIMITS: HubLimits = HubLimits {
     subscriptions: 10_000,
     subscriptions_per_principal: 1_000,
     criticals_per_minute: 10_000,
+    total_criticals_per_minute: 10_000,
     questions_per_minute: 1_000,
     total_questions_per_minute: 10_000,
     events_per_request: 100,

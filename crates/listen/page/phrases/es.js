@@ -24,6 +24,7 @@ export const es = {
     ask: "Pedir",
     requestHint: "Por ejemplo: transfiere 250 euros a Ben. ¿Cuál es mi saldo? ¿Qué tiempo hace? Nada es real.",
     handoffs: "Traspasos",
+    handoffsHint: "Estos agentes piden que alguien se haga cargo. Rechazar lo termina para todos. Para dejarlo a otra persona, no haga nada.",
     sessions: "Sesiones",
     log: "Registro",
     logHint: "Lo más antiguo primero. Dentro de la lista, las flechas, Re Pág, Av Pág, Inicio y Fin van de una entrada a otra.",

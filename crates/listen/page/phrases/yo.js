@@ -19,6 +19,7 @@ export const yo = {
     ask: "Béèrè",
     requestHint: "Fún àpẹẹrẹ: fi yúrò 20 ránṣẹ́ sí Ben. Iye owó mi. Báwo ni ojú ọjọ́? Kò sí ohun tó jẹ́ gidi.",
     handoffs: "Ìfàlélọ́wọ́",
+    handoffsHint: "Àwọn aṣojú yìí fẹ́ kí ẹnì kan gba iṣẹ́ wọn. Bí o bá kọ̀ ọ́, ó parí fún gbogbo ènìyàn. Láti fi í sílẹ̀ fún ẹlòmíràn, má ṣe ohunkóhun.",
     sessions: "Àwọn ìjókòó",
     log: "Àkọsílẹ̀",
     logHint: "Èyí tó pẹ́ jù ló ṣáájú. Nínú àtòjọ náà, àwọn bọ́tìnì ọfà, Page Up, Page Down, Home àti End máa ń lọ láti ọ̀kan sí èkejì.",

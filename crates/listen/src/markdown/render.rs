@@ -305,8 +305,8 @@ impl Renderer<'_, '_> {
                 _ if tag.starts_with("<!--") => {}
                 _ => text.push_str(&tag),
             },
-            Event::InlineMath(_) | Event::DisplayMath(_) => {
-                text.push_str(self.source.get(range.clone()).unwrap_or_default());
+            Event::InlineMath(math) | Event::DisplayMath(math) => {
+                text.push_str(math_text(&math, self.source.get(range.clone()).unwrap_or_default()));
             }
             Event::Start(tag @ (Tag::Image { .. } | Tag::Strikethrough)) => {
                 let inner = self.inline_until_end(line_break);
@@ -433,3 +433,13 @@ const LANGUAGE_NAMES: [(&str, &str); 32] = [
     ("yaml", "YAML"),
     ("yml", "YAML"),
 ];
+
+/// Returns a formula without its delimiters, or the source if it may be amounts of money: `between $5 and 6$`.
+pub(super) fn math_text<'t>(math: &'t str, source: &'t str) -> &'t str {
+    let is_name = math.chars().count() == 1 && math.chars().all(char::is_alphabetic);
+    if is_name || math.contains(['\\', '^', '_', '=', '+', '*', '<', '>', '{']) {
+        math.trim()
+    } else {
+        source
+    }
+}

@@ -58,7 +58,7 @@ fn each_element_is_spoken_as_a_person_would_read_it() {
             "2 items.",
             "7: seven.",
             "8: eight.",
-            "Math $a*b*c$ here. Escaped *star*. Unclosed [note. And *more.",
+            "Math a*b*c here. Escaped *star*. Unclosed [note. And *more.",
             "Vec<T> and bold.",
             "Next. 今日は。元気ですか？",
             "The end",
@@ -328,4 +328,17 @@ fn what_the_page_announces_only_grows() {
         before = spoken;
     }
     assert!(before.contains("Heading: Weekly report.") && before.contains("3 lines, Rust"), "{before}");
+}
+
+#[test]
+fn math_is_spoken_without_its_delimiters_and_amounts_keep_their_signs() {
+    for (text, expected) in [
+        ("So $x^2 + 1$ holds.", "So x^2 + 1 holds."),
+        ("So $$a = b$$ holds.", "So a = b holds."),
+        ("Let $n$ be even.", "Let n be even."),
+        ("It costs 5$ or 6$ now.", "It costs 5$ or 6$ now."),
+        ("Between $5 and 6$ a day.", "Between $5 and 6$ a day."),
+    ] {
+        assert_eq!(speak(&[text]), [expected]);
+    }
 }

@@ -3,7 +3,7 @@
 use pulldown_cmark::{CodeBlockKind, Event, Tag};
 use seal::json::JsonWriter;
 
-use super::render::{self, html_tag_name, is_silent_tag, language_name};
+use super::render::{self, html_tag_name, is_silent_tag, language_name, math_text};
 
 /// Writes the blocks as an array of nodes: strings, and objects with `kind` and `children`.
 pub(super) fn write_tree(source: &str, writer: &mut JsonWriter) {
@@ -45,7 +45,7 @@ impl TreeWriter<'_> {
                 None => self.writer.text(&text),
             },
             Event::Code(text) => self.leaf("code", |writer| writer.key("text").text(&text)),
-            Event::InlineMath(_) | Event::DisplayMath(_) => self.writer.text(source),
+            Event::InlineMath(math) | Event::DisplayMath(math) => self.writer.text(math_text(&math, source)),
             Event::InlineHtml(tag) => match html_tag_name(&tag) {
                 Some(name) if name.eq_ignore_ascii_case("br") => self.leaf("break", |_| ()),
                 Some(name) if is_silent_tag(name) => {}

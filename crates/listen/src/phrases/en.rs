@@ -46,6 +46,10 @@ catalogue! {
         /// Precedes the agent's hint.
         remediation_label: "What you can do:",
         irreversible: "This cannot be undone.",
+        /// Other sentences of an agent that say the same, separated by `|`, in lowercase and without a full stop.
+        irreversible_synonyms: "it cannot be undone|it can't be undone|this can't be undone|this is irreversible|it is irreversible|this cannot be reversed|it cannot be reversed",
+        /// The hub's sentences that say only that a person stopped a session, separated by `|`.
+        hub_session_stopped: "The session was stopped.|Stopped.",
         /// Precedes the agent's reason.
         reason_label: "Reason:",
         /// Precedes what a session is about.
@@ -81,7 +85,6 @@ catalogue! {
         reversibility_unknown: "It may not be possible to undo this.",
         /// A call without arguments, at the end of a sentence.
         without_arguments: "without arguments",
-        /// For a call that is too long for the question itself.
         no_open_handoff: "No agent is waiting to hand over.",
         how_to_take: "To take one: take and its number. To refuse: decline, its number and a reason.",
         cannot_take_handoffs: "Your token does not let you take over from agents.",
@@ -89,6 +92,7 @@ catalogue! {
         handoff_note_label: "They say:",
         help_handoffs: "handoffs: lists the agents that wait for someone to take over. take 1: takes over. decline 1 and a reason: refuses.",
         manifest_verified: "Its manifest is verified.",
+        /// For a call that is too long for the question itself.
         exact_call_in_details: "Type details to hear the exact call.",
         answer_not_bound: "Your answer is not tied to one exact call.",
         default_is_accept: "Without an answer, it will be done.",
@@ -105,6 +109,8 @@ catalogue! {
         option_yes_no: "yes or no",
         option_number: "a number",
         option_free_text: "your own answer",
+        /// If nothing else is possible.
+        option_only_free_text: "your answer",
         not_answerable_by_typing: "This question cannot be answered by typing.",
         /// Precedes a question that cannot be kept open.
         not_answerable_label: "You cannot answer this here:",
@@ -140,6 +146,7 @@ catalogue! {
         no_agent_working: "No agent is working.",
         activity_unknown: "It has not said what it is doing.",
         activity_unconfirmed: "Not heard from since the connection was lost.",
+        nothing_to_add: "There is nothing more to say.",
         nothing_announced: "Nothing has been said yet.",
         nothing_stopped: "Not connected: nothing was stopped.",
         verbosity_at_minimum: "You already hear as little as possible.",
@@ -174,6 +181,9 @@ catalogue! {
         help_speech_rate: "faster, slower: changes the speech rate.",
         help_requests: "Anything else is a request to the assistant.",
         // The connection and speech.
+        /// What is spoken and shown in braille when the connection is made. The address is only printed.
+        connected: "Connected. Type help for the commands.",
+        connected_only: "Connected.",
         reconnected: "Reconnected.",
         reconnected_with_loss: "Reconnected, but what you missed was not stored.",
         /// What is heard next after a reconnection.
@@ -253,7 +263,9 @@ catalogue! {
         // How addresses and dates are spoken.
         /// The months, separated by spaces.
         months: "January February March April May June July August September October November December",
-        // The kind of a line, spoken in front of it.
+        /// Currencies, separated by spaces: the sign, the name of one unit, and the name of several.
+        currencies: "$ dollar dollars € euro euros £ pound pounds",
+        // The kind of a line, in front of it.
         kind_session: "session",
         kind_agent: "agent",
         kind_progress: "progress",
@@ -309,6 +321,8 @@ catalogue! {
         struck_through(text: &str): "(struck through: {text})",
         // Events.
         session_started(agent: &str): "{agent} has started.",
+        /// One of several sessions.
+        session_started_as(agent: &str, number: u32): "{agent} has started, session {number}.",
         session_started_in(agent: &str, parent: u32): "{agent} has started, as part of session {parent}.",
         session_completed(agent: &str): "{agent} has finished.",
         session_failed(agent: &str): "{agent} has failed.",
@@ -319,6 +333,8 @@ catalogue! {
         session_stopped(agent: &str): "{agent} was stopped.",
         session_ended_unknown(agent: &str): "{agent} has ended. How it ended is not known.",
         in_session(number: u32): "In session {number}:",
+        /// Precedes a text of one of several agents with the same name.
+        agent_in_session(agent: &str, number: u32): "{agent}, session {number}:",
         state_idle(agent: &str): "{agent} is idle.",
         state_thinking(agent: &str): "{agent} is thinking.",
         state_calling(agent: &str): "{agent} is using a tool.",
@@ -329,6 +345,9 @@ catalogue! {
         state_other(agent: &str, state: &str): "{agent} is in the state {state}.",
         tool_completed(tool: &str): "The tool {tool} has finished.",
         tool_failed(tool: &str): "The tool {tool} failed.",
+        /// What the agent says about it follows.
+        failed_label(text: &str): "Failed: {text}",
+        not_finished_label(text: &str): "Not finished: {text}",
         tool_timed_out(tool: &str): "The tool {tool} did not finish.",
         tool_ended(tool: &str): "The tool {tool} ended.",
         step_of(step: u64, total: u64): "Step {step} of {total}.",
@@ -369,6 +388,7 @@ catalogue! {
         about_question(number: u32): "Question {number}:",
         exact_call(call: &str): "The exact call: {call}.",
         uses_tool(tool: &str): "It would use the tool {tool}.",
+        default_counts_as(answer: &str): "Without an answer, that counts as {answer}.",
         time_left(left: &str): "You have {left}.",
         time_limit_was(time: &str): "The time limit was {time}.",
         type_option(option: &str): "Type {option}.",
@@ -430,14 +450,15 @@ catalogue! {
         session_activity(number: u32, agent: &str, doing: &str): "Session {number}, {agent}. {doing}",
         session_part_activity(number: u32, parent: u32, agent: &str, doing: &str): "Session {number}, part of session {parent}, {agent}. {doing}",
         outcome_pending(number: u32): "Question {number} is answered; the outcome is not known yet.",
-        question_is_open(number: u32, agent: &str, left: &str): "Question {number} from {agent}: about {left} left.",
         verbosity_is(level: &str): "You hear {level}.",
         session_not_running(number: u32): "Session {number} is not running.",
         /// One of several sessions.
         session_option(number: u32, agent: &str): "{number} is {agent}",
         session_option_with_topic(number: u32, agent: &str, topic: &str): "{number} is {agent}: {topic}",
         which_session(sessions: &str): "Which one? {sessions}. Type stop and the number, or stop all. Nothing was stopped.",
-        you_stopped(agent: &str, number: u32): "You stopped {agent}, session {number}.",
+        you_stopped(agent: &str): "You stopped {agent}.",
+        /// One of several sessions.
+        you_stopped_one(agent: &str, number: u32): "You stopped {agent}, session {number}.",
         // The connection and speech.
         listening(url: &str): "Listening to {url}. Type help for the commands.",
         listening_only(url: &str): "Listening to {url}.",
@@ -506,6 +527,12 @@ catalogue! {
         // How addresses and dates are spoken, as parts of a sentence.
         link_to(host: &str): "link to {host}",
         spoken_date(day: &str, month: &str, year: &str): "{day} {month} {year}",
+        /// An amount of money in words; the second one has cents.
+        amount(count: &str, currency: &str): "{count} {currency}",
+        amount_and_cents(count: &str, currency: &str, cents: &str): "{count} {currency} {cents}",
+        /// A time of day whose minutes are zero, or less than ten.
+        full_hour(hour: &str): "{hour} o'clock",
+        minutes_past(hour: &str, minutes: &str): "{hour} oh {minutes}",
         // Facts about sessions.
         about(time: &str): "About {time}.",
         about_left(time: &str): "About {time} left.",

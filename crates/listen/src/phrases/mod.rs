@@ -137,7 +137,7 @@ impl Phrases {
         self.tag
     }
 
-    /// Returns the spoken label of an announcement. The printed label is the same in all languages ([`AnnouncementKind::as_str`]).
+    /// Returns the label of an announcement. The name of the kind in JSON is the same in all languages ([`AnnouncementKind::as_str`]).
     pub(crate) fn kind_label(&self, kind: AnnouncementKind) -> &'static str {
         match kind {
             AnnouncementKind::Session => self.kind_session,

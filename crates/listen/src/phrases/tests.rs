@@ -30,7 +30,7 @@ samples!(u16 u32 u64 i64 usize);
 /// Returns the names of the phrases that are the same in English and in this language.
 fn same_as_english(language: &str) -> &'static [&'static str] {
     match language {
-        "es" => &["no"],
+        "es" => &["no", "amount"],
         _ => &[],
     }
 }

@@ -115,3 +115,10 @@ impl SpeechSynthesizer for Speaker {
         Some(self.rate)
     }
 }
+
+/// Returns what is spoken for an announcement, with its label, in English.
+#[cfg(test)]
+pub(crate) fn spoken_text(announcement: &Announcement) -> String {
+    let segments = SpeechSegment::from_announcement(announcement, true, Phrases::for_languages(&[]));
+    segments.iter().flat_map(SpeechSegment::lines).collect::<Vec<_>>().join("\n")
+}

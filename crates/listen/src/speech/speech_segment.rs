@@ -69,10 +69,10 @@ impl SpeechSegment {
                 match author {
                     Author::Sayso => push(part, own_language, starts_line),
                     // Nothing in a question is shortened.
-                    Author::Agent if announcement.kind == AnnouncementKind::Ask => {
-                        push(part, language, starts_line);
+                    Author::Agent => {
+                        let is_complete = announcement.kind == AnnouncementKind::Ask;
+                        push(&spoken_form(part, language, is_complete), language, starts_line);
                     }
-                    Author::Agent => push(&spoken_form(part, language), language, starts_line),
                 }
             }
         }

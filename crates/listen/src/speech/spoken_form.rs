@@ -1,4 +1,4 @@
-//! How addresses, paths and dates in an agent's text are spoken. They are printed unchanged.
+//! How addresses, paths, dates, amounts and times in an agent's text are spoken. They are printed unchanged.
 
 use std::borrow::Cow;
 
@@ -14,29 +14,102 @@ const CLOSERS: [char; 12] = [')', ']', '}', '>', '"', '\'', '.', ',', ';', ':', 
 ///
 /// - A long address is spoken as a link to its host, a short one without `https://`.
 /// - Of a long path, the last two parts are spoken.
-/// - A date such as `2026-11-18` is spoken as `18 November 2026`, if sayso speaks the language.
-pub(super) fn spoken_form<'t>(text: &'t str, language: &str) -> Cow<'t, str> {
-    if !text.contains(['/', '\\', '-']) {
+/// - If sayso speaks the language, a date such as `2026-11-18` is spoken as `18 November 2026`, the amount `$5.00` as `5 dollars`, and the
+///   time `14:05` as `14 oh 5`.
+///
+/// If `is_complete` is set, nothing is shortened: addresses and paths are spoken as they are.
+pub(super) fn spoken_form<'t>(text: &'t str, language: &str, is_complete: bool) -> Cow<'t, str> {
+    if !text.contains(|c: char| matches!(c, '/' | '\\' | '-' | ':') || is_currency_sign(c)) {
         return Cow::Borrowed(text);
     }
     let phrases = Phrases::all().find(|phrases| phrases.matches_language(language));
     let mut spoken = String::with_capacity(text.len());
-    for piece in text.split_inclusive(char::is_whitespace) {
-        let unopened = piece.trim_start_matches(OPENERS);
-        let word = unopened.trim_end().trim_end_matches(CLOSERS);
-        let replacement = address(word, phrases)
-            .or_else(|| path(word))
-            .or_else(|| phrases.and_then(|phrases| date(word, phrases)));
-        match replacement {
-            Some(replacement) => {
-                spoken.push_str(piece.strip_suffix(unopened).unwrap_or_default());
-                spoken.push_str(&replacement);
-                spoken.push_str(unopened.strip_prefix(word).unwrap_or_default());
-            }
-            None => spoken.push_str(piece),
+    let mut pieces = text.split_inclusive(char::is_whitespace).peekable();
+    while let Some(piece) = pieces.next() {
+        let (mut opener, word, mut closer) = split_word(piece);
+        // The sign may follow as a word of its own: `20 €`.
+        let amount_end = pieces.peek().map(|next| split_word(next)).filter(|(before, sign, _)| {
+            closer == " " && before.is_empty() && sign.chars().all(is_currency_sign)
+        });
+        let amount_and_end = phrases
+            .zip(amount_end)
+            .and_then(|(phrases, (_, sign, end))| Some((amount(&format!("{word}{sign}"), phrases)?, end)));
+        let shortened = || address(word, phrases).or_else(|| path(word));
+        let replacement = if let Some((amount, end)) = amount_and_end {
+            pieces.next();
+            closer = end;
+            Some(amount)
+        } else {
+            Some(()).filter(|()| !is_complete).and_then(|()| shortened()).or_else(|| {
+                let phrases = phrases?;
+                date(word, phrases).or_else(|| amount(word, phrases)).or_else(|| time_of_day(word, phrases))
+            })
+        };
+        if replacement.is_none() {
+            (opener, closer) = ("", "");
         }
+        spoken.push_str(opener);
+        spoken.push_str(replacement.as_deref().unwrap_or(piece));
+        spoken.push_str(closer);
     }
     Cow::Owned(spoken)
+}
+
+/// Splits a piece of text into the punctuation before its word, the word, and the rest.
+fn split_word(piece: &str) -> (&str, &str, &str) {
+    let unopened = piece.trim_start_matches(OPENERS);
+    let word = unopened.trim_end().trim_end_matches(CLOSERS);
+    (piece.strip_suffix(unopened).unwrap_or_default(), word, unopened.strip_prefix(word).unwrap_or_default())
+}
+
+fn is_currency_sign(c: char) -> bool {
+    matches!(c, '$' | '€' | '£')
+}
+
+/// Returns an amount of money in words. The sign is in front of the number or after it, and there are no decimals, or two.
+fn amount(word: &str, phrases: &Phrases) -> Option<String> {
+    let (minus, word) = word.strip_prefix('-').map_or(("", word), |rest| ("-", rest));
+    let sign = word.chars().find(|c| is_currency_sign(*c))?;
+    let number = word.strip_prefix(sign).or_else(|| word.strip_suffix(sign))?;
+    let (whole, cents) = match number.rsplit_once(['.', ',']) {
+        Some((whole, cents)) if cents.len() == 2 => (whole, cents),
+        _ => (number, "00"),
+    };
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let separator = if phrases.matches_language("es") { '.' } else { ',' };
+    let mut groups = whole.split(separator);
+    let first = groups.next().filter(|first| is_number(first))?;
+    let is_grouped = groups.all(|group| group.len() == 3 && is_number(group));
+    if !is_grouped
+        || !is_number(cents)
+        || whole != first && first.len() > 3
+        || whole.starts_with('0') && cents != "00"
+    {
+        return None;
+    }
+    let names: Vec<&str> = phrases.currencies.split(' ').collect();
+    let names =
+        names.chunks_exact(3).find(|names| names.first().is_some_and(|name| name.starts_with(sign)))?;
+    let name = names.get(if whole == "1" { 1 } else { 2 })?;
+    let whole = format!("{minus}{whole}");
+    Some(match cents.trim_start_matches('0') {
+        "" => phrases.amount(&whole, name),
+        cents => phrases.amount_and_cents(&whole, name, cents),
+    })
+}
+
+/// Returns a time of day in words, if its minutes are less than ten: a synthesizer would say `14 zero 5`.
+fn time_of_day(word: &str, phrases: &Phrases) -> Option<String> {
+    let (hour, minutes) = word.split_once(':')?;
+    let is_number = |digits: &str| digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let (hour, minutes) =
+        (Some(hour).filter(|hour| is_number(hour))?, Some(minutes).filter(|all| is_number(all))?);
+    let hour: u8 = hour.parse().ok().filter(|hour| *hour < 24)?;
+    match minutes.parse::<u8>().ok()? {
+        0 => Some(phrases.full_hour(&hour.to_string())),
+        minutes @ 1..10 => Some(phrases.minutes_past(&hour.to_string(), &minutes.to_string())),
+        _ => None,
+    }
 }
 
 fn address(word: &str, phrases: Option<&Phrases>) -> Option<String> {
@@ -116,7 +189,30 @@ mod tests {
                 "3.14, v1.2.3, 1.234,56 €, 10:30 a.m., well-known",
             ),
         ] {
-            assert_eq!(spoken_form(text, language), expected);
+            assert_eq!(spoken_form(text, language, false), expected);
+        }
+    }
+
+    #[test]
+    fn amounts_and_times_are_spoken_sensibly() {
+        for (language, text, expected) in [
+            ("en", "Pay $5.00 now.", "Pay 5 dollars now."),
+            ("en", "$1.05 or -$3", "1 dollar 5 or -3 dollars"),
+            ("en", "It costs $1, not £1.50.", "It costs 1 dollar, not 1 pound 50."),
+            ("en", "€20 (20 €), US$3.50 and 1.00€", "20 euros (20 euros), US$3.50 and 1 euro"),
+            ("en", "$1,234.56 of $2,000,000.", "1,234 dollars 56 of 2,000,000 dollars."),
+            ("en", "¥500 and $0.05", "¥500 and $0.05"),
+            ("es", "Cuesta 20,50 €, o $5.00.", "Cuesta 20 euros con 50, o 5 dólares."),
+            ("es", "€1 y 1.234,00 €", "1 euro y 1.234 euros"),
+            ("yo", "€20", "yúrò 20"),
+            ("fr", "20 €", "20 €"),
+            ("en", "$HOME, $5k, A$, $1.234.5, $5.0, 5$x", "$HOME, $5k, A$, $1.234.5, $5.0, 5$x"),
+            ("en", "At 14:05, 09:30 and 14:00.", "At 14 oh 5, 09:30 and 14 o'clock."),
+            ("en", "Took 1:23:45, or 3:4 or 25:00 or 14:60.", "Took 1:23:45, or 3:4 or 25:00 or 14:60."),
+            ("es", "A las 14:05 o a las 09:00.", "A las 14 y 5 o a las 9 en punto."),
+            ("yo", "14:05", "aago 14 kọjá ìṣẹ́jú 5"),
+        ] {
+            assert_eq!(spoken_form(text, language, false), expected, "{text}");
         }
     }
 
@@ -130,7 +226,7 @@ mod tests {
         ) {
             let word = ["https://example.org/some/long/path/x", "/a/long/path/with/many/parts/in/it", "2026-11-18"][replaced];
             let spoken = ["link to example.org", "in/it", "18 November 2026"][replaced];
-            let is_plain = |one: &String| !one.contains(['/', '\\']) && !one.bytes().any(|byte| byte.is_ascii_digit());
+            let is_plain = |one: &String| !one.contains(['/', '\\']) && !one.contains(is_currency_sign) && !one.bytes().any(|byte| byte.is_ascii_digit());
             let words: Vec<String> = words.into_iter().filter(is_plain).collect();
             let at = at.min(words.len());
             let (before, after) = words.split_at(at);
@@ -139,12 +235,12 @@ mod tests {
                 all.join(" ")
             };
             let text = join(word);
-            prop_assert_eq!(spoken_form(&text, "en"), join(spoken));
+            prop_assert_eq!(spoken_form(&text, "en", false), join(spoken));
         }
 
         #[test]
         fn any_text_can_be_spoken(text in "\\PC{0,60}") {
-            spoken_form(&text, "en");
+            spoken_form(&text, "en", false);
         }
     }
 }

@@ -58,9 +58,10 @@ impl AgentIdentity {
         phrases.agent_with_id(name, &wording::display_name(phrases, &self.id))
     }
 
-    /// Returns a sentence with the agent's id, unless its name is its id.
+    /// Returns a sentence with the agent's id, unless the label contains it.
     pub(super) fn describe_id(&self, phrases: &Phrases) -> Option<String> {
-        (!self.name_is_id()).then(|| phrases.agent_id_is(&wording::display_name(phrases, &self.id)))
+        (self.is_verified && !self.name_is_id())
+            .then(|| phrases.agent_id_is(&wording::display_name(phrases, &self.id)))
     }
 
     /// Whether name and id are the same, apart from case, spaces, hyphens and underscores.

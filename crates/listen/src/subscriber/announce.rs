@@ -1,7 +1,9 @@
 //! Decides whether to announce an event immediately, after a delay, or not at all.
 
 use aaep::SessionId;
-use aaep::event::{AgentState, Event, EventType, Payload, StateChanged, Urgency, Verbosity};
+use aaep::event::{
+    AgentState, Event, EventType, Payload, RiskLevel, StateChanged, ToolStatus, Urgency, Verbosity,
+};
 use seal::UnixMillis;
 
 use super::observed_session::ObservedSession;
@@ -61,10 +63,13 @@ impl Subscriber {
                     session.set_topic(summary_text);
                 }
                 let agent = self.identify_agent(event).label(phrases);
+                let number = self.session_mut(&session).map_or(0, |session| session.number);
+                let is_only = self.sessions().all(|other| other.id == session);
                 let duration = wording::about_text(phrases, started.expected_duration_ms, &verbosity);
                 let started = match self.parent_number(&session) {
                     Some(parent) => phrases.session_started_in(&agent, parent),
-                    None => phrases.session_started(&agent),
+                    None if is_only => phrases.session_started(&agent),
+                    None => phrases.session_started_as(&agent, number),
                 };
                 let text = wording::join_sentences(&[Sayso(&started), Agent(summary_text), Sayso(&duration)]);
                 self.announce(event_announcement(event, AnnouncementKind::Session, text));
@@ -94,9 +99,24 @@ impl Subscriber {
                 self.announce(event_announcement(event, AnnouncementKind::Session, text));
             }
             Payload::SessionCancelled(cancelled) => {
-                self.end_session(&session, now);
                 let [ended_by] = hub_extension_texts(event, ["ended_by"]);
                 let is_ended_by_person = self.has_hub && ended_by.as_deref() == Some("user");
+                let is_own_stop = is_ended_by_person
+                    && self.session_mut(&session).is_some_and(|session| session.is_stopping);
+                // The hub wrote the text. That the session was stopped is said below.
+                let summary_text = if is_ended_by_person {
+                    wording::after_stop_text(phrases, summary_text)
+                } else {
+                    summary_text
+                };
+                if is_own_stop {
+                    self.drop_session_questions(&session, now);
+                }
+                self.end_session(&session, now);
+                // The person who stopped the agent has heard that already.
+                if is_own_stop && summary_text.is_empty() {
+                    return;
+                }
                 let partial = short_text(cancelled.partial_result.as_deref());
                 let is_partial_said = is_terse || summary_text.contains(&partial);
                 let partial = labelled(&[(
@@ -131,13 +151,22 @@ impl Subscriber {
                 self.announce_progress(event, text, now);
             }
             Payload::ToolInvoked(call) => {
-                let text = wording::call_text(phrases, call, summary_text, &verbosity);
+                let accepted = self.session_mut(&session).and_then(|session| session.accepted_call.take());
+                let is_accepted = accepted.is_some_and(|accepted| accepted.is_of_tool(call.tool.as_str()));
+                let text = wording::call_text(phrases, call, summary_text, &verbosity, is_accepted);
+                let is_risky = call.irreversible == Some(true) || call.risk_level == Some(RiskLevel::High);
                 if let Some(session) = self.session_mut(&session) {
                     session.set_topic(summary_text);
                     session.activity = text.to_string();
                 }
-                self.announce(event_announcement(event, AnnouncementKind::Tool, text));
+                let mut announcement = event_announcement(event, AnnouncementKind::Tool, text);
+                announcement.is_step = !is_risky;
+                self.announce(announcement);
             }
+            // After a stop, the hub ends the open tool calls.
+            Payload::ToolCompleted(done)
+                if done.status == ToolStatus::Timeout
+                    && self.session_mut(&session).is_some_and(|session| session.is_stopping) => {}
             Payload::ToolCompleted(done) => {
                 let expected_ms =
                     self.session_mut(&session).and_then(|session| session.facts.finish_call(done));
@@ -145,7 +174,9 @@ impl Subscriber {
                 let duration =
                     wording::call_duration_text(phrases, done.duration_ms, expected_ms, &verbosity);
                 let text = wording::join_sentences(&[Composed(&result), Sayso(&duration)]);
-                self.announce(event_announcement(event, AnnouncementKind::Tool, text));
+                let mut announcement = event_announcement(event, AnnouncementKind::Tool, text);
+                announcement.is_step = done.status == ToolStatus::Success;
+                self.announce(announcement);
             }
             Payload::OutputStreaming(chunk) => {
                 let content_type = chunk.content_type.as_deref().unwrap_or("text/plain");
@@ -236,11 +267,13 @@ impl Subscriber {
         let duration = wording::about_text(phrases, change.expected_duration_ms, &verbosity);
         let spoken = wording::join_sentences(&[Composed(&text), Sayso(&duration)]);
         let mut announcement = event_announcement(event, AnnouncementKind::Agent, spoken);
+        announcement.is_step = true;
         if let Some((language, _)) = &own_words {
             announcement.language = Some(language.as_str().into());
         }
         if change.from_state == change.to_state && !has_open_question {
             // After a late join or a gap, the hub reports the current state. A late joiner also hears what the session is about.
+            announcement.is_step = false;
             if !has_own_name || summary.is_none() {
                 announcement.text =
                     wording::join_sentences(&[Sayso(&state_text), Agent(summary.unwrap_or_default())]);
@@ -289,6 +322,7 @@ impl Subscriber {
             _ => PROGRESS_INTERVAL_MS,
         };
         let mut announcement = event_announcement(event, AnnouncementKind::Progress, text);
+        announcement.is_step = true;
         if event.envelope.urgency.is_none() {
             announcement.urgency = Urgency::Background;
         }

@@ -154,6 +154,7 @@ impl Subscriber {
     pub fn clear_pending_requests(&mut self) {
         for question in &mut self.questions {
             question.more_time_reply_due = None;
+            question.more_time_notice_due = None;
         }
         for session in &mut self.sessions {
             session.is_stopping = false;
@@ -359,6 +360,12 @@ impl Subscriber {
             let index = self.questions.iter().position(|question| question.reply_token.as_str() == token);
             if let Some(index) = index {
                 let question = self.questions.remove(index);
+                self.record_accepted_call(&question, decision.as_deref(), &by);
+                let is_own_stop = by == "cancelled"
+                    && self.session_mut(&question.session_id).is_some_and(|session| session.is_stopping);
+                if is_own_stop || by == "reply" && self.is_own_response(&question) {
+                    return self.close_silently(&question, now);
+                }
                 let text = self.outcome_text(&question, decision.as_deref(), &by);
                 self.close_question(&question, text, now);
             }
@@ -378,6 +385,9 @@ impl Subscriber {
             && open.next().is_none()
         {
             let question = self.questions.remove(index);
+            if self.is_own_response(&question) {
+                return self.close_silently(&question, now);
+            }
             let text = if self.is_replay {
                 self.phrases.closed_agent_continues(question.number, &question.agent_name)
             } else if question.is_answered {
@@ -386,6 +396,21 @@ impl Subscriber {
                 self.phrases.closed_without_own_answer(question.number, &question.agent_name)
             };
             self.close_question(&question, text, now);
+        }
+    }
+
+    /// Whether the person has answered with words or a choice. They have heard what they answered, so the outcome adds nothing.
+    fn is_own_response(&self, question: &ListenerQuestion) -> bool {
+        let is_clarification = matches!(question.body, QuestionBody::Clarification { .. });
+        is_clarification && question.is_answered && !self.is_replay
+    }
+
+    /// Remembers the call of an accepted question, so that the announcement of the call does not repeat the warning.
+    fn record_accepted_call(&mut self, question: &ListenerQuestion, decision: Option<&str>, by: &str) {
+        let call = question.call.clone().filter(|call| call.is_bound);
+        let is_accepted = decision == Some("accept") && by == "reply";
+        if let Some(session) = self.session_mut(&question.session_id) {
+            session.accepted_call = call.filter(|_| is_accepted);
         }
     }
 
@@ -434,12 +459,24 @@ impl Subscriber {
         text: impl Into<AnnouncementText>,
         now: UnixMillis,
     ) {
+        self.close_silently(question, now);
+        self.announce(question_announcement(self.phrases, question, AnnouncementKind::Answer, text));
+    }
+
+    fn close_silently(&mut self, question: &ListenerQuestion, now: UnixMillis) {
         self.closed_reply_tokens.insert(question.reply_token.as_str());
         if !question.is_answered {
             self.last_unexpected_close = Some(now);
         }
         self.track_answer_target(now);
-        self.announce(question_announcement(self.phrases, question, AnnouncementKind::Answer, text));
+    }
+
+    /// Closes the questions of a session that the person has stopped, without an announcement.
+    pub(super) fn drop_session_questions(&mut self, session: &SessionId, now: UnixMillis) {
+        while let Some(index) = self.questions.iter().position(|question| question.session_id == *session) {
+            let question = self.questions.remove(index);
+            self.close_silently(&question, now);
+        }
     }
 
     /// Closes the questions of a session that ended.

@@ -12,6 +12,8 @@ use crate::AnnouncementKind;
 /// How long to wait for the hub's response to a request for more time, in milliseconds. After that, the person hears that it
 /// was not granted.
 const MORE_TIME_REPLY_TIMEOUT_MS: i64 = 10_000;
+/// If the hub has not responded after this time, the person hears that more time was requested, in milliseconds.
+const MORE_TIME_NOTICE_DELAY_MS: i64 = 1000;
 
 enum DeadlineNotice {
     /// The question with this token can be answered until this time, by the hub's clock.
@@ -70,6 +72,7 @@ impl Subscriber {
             return;
         };
         question.more_time_reply_due = None;
+        question.more_time_notice_due = None;
         if !question.extend_deadline(deadline, sent_at, now) || question.is_answered {
             return;
         }
@@ -94,13 +97,22 @@ impl Subscriber {
     pub(super) fn record_more_time_request(&mut self, number: u32, now: UnixMillis) {
         if let Some(question) = self.questions.iter_mut().find(|question| question.number == number) {
             question.more_time_reply_due = Some(now.saturating_add(MORE_TIME_REPLY_TIMEOUT_MS));
+            question.more_time_notice_due = Some(now.saturating_add(MORE_TIME_NOTICE_DELAY_MS));
         }
     }
 
-    /// Announces the requests for more time that the hub has not answered in time.
+    /// Announces the requests for more time that the hub has not answered yet, or not in time.
     pub(super) fn expire_more_time_requests(&mut self, now: UnixMillis) {
         let mut announcements = Vec::new();
         for question in &mut self.questions {
+            if question.more_time_notice_due.take_if(|due| *due <= now).is_some() && !question.is_answered {
+                announcements.push(question_announcement(
+                    self.phrases,
+                    question,
+                    AnnouncementKind::Ask,
+                    self.phrases.more_time_requested,
+                ));
+            }
             if question.more_time_reply_due.take_if(|due| *due <= now).is_some() && !question.is_answered {
                 let remaining = wording::duration_text(self.phrases, question.remaining_ms(now));
                 let text = self.phrases.more_time_not_granted(question.number, &remaining);

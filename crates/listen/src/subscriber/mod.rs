@@ -290,6 +290,7 @@ impl Subscriber {
                 .into_iter()
                 .chain(question.stale_at)
                 .chain(question.more_time_reply_due)
+                .chain(question.more_time_notice_due)
                 .chain([question.deadline.saturating_add(OVERDUE_GRACE_MS)])
         });
         held.chain(questions).chain(self.shaper.next_deadline()).chain(self.next_markdown_deadline()).min()
@@ -299,10 +300,12 @@ impl Subscriber {
         self.pending_announcements.push_back(announcement);
     }
 
-    /// Puts the session's number in front of the text if several sessions are active and the last announcement was about another one.
+    /// Puts the agent's name in front of the text if several sessions are active and the last announcement was about another one. The
+    /// session's number is added if several agents have the same name. Questions and their outcomes need neither, because they have numbers.
     /// If the speaker has changed since the last announcement about this session, puts the agent's name in front.
     fn prefix_session(&mut self, next: &mut Announcement, now: UnixMillis) {
         let Some(id) = &next.session_id else { return };
+        let mut names_agent = false;
         if let Some(session) = self.sessions.iter_mut().find(|session| session.id == *id) {
             session.last_announced_at = now;
             if let Some(speaker) = &next.agent_id
@@ -313,14 +316,30 @@ impl Subscriber {
                 if !next.text.to_string().contains(label) {
                     next.text.prepend(&format!("{label}: "));
                 }
+                names_agent = true;
             }
         }
         let has_others = self.sessions.iter().any(|session| !session.is_ended && session.id != *id);
+        let has_number = matches!(next.kind, AnnouncementKind::Ask | AnnouncementKind::Answer);
         if has_others
+            && !has_number
             && self.last_announced_session.as_ref() != Some(id)
             && let Some(session) = self.sessions.iter().find(|session| session.id == *id)
         {
-            next.text.prepend(&format!("{} ", self.phrases.in_session(session.number)));
+            let (phrases, agent, number) = (self.phrases, &session.agent_name, session.number);
+            names_agent |= next.text.is_said_by_sayso(agent);
+            let is_ambiguous = self.sessions().any(|other| other.id != *id && other.agent_name == *agent);
+            let says_number = next.text.is_said_by_sayso(&phrases.session_started_as(agent, number));
+            let prefix = match (names_agent, is_ambiguous && !says_number) {
+                (true, false) => String::new(),
+                (false, false) => format!("{agent}:"),
+                (true, true) => phrases.in_session(number),
+                (false, true) => phrases.agent_in_session(agent, number),
+            };
+            if !prefix.is_empty() {
+                // A name could look like the label of a line.
+                next.text.prepend(&format!("{} ", sanitize(&prefix, true)));
+            }
         }
         self.last_announced_session = Some(id.clone());
     }

@@ -9,6 +9,7 @@ use seal::UnixMillis;
 use super::agent_identity::{AgentIdentity, VerifiedManifest};
 use super::held_output::HeldOutput;
 use super::hub_extension_texts;
+use super::question_call::QuestionCall;
 use super::session_facts::SessionFacts;
 use crate::Announcement;
 
@@ -39,6 +40,8 @@ pub struct ObservedSession {
     pub(super) is_ended: bool,
     /// Whether the person has stopped it. If so, changes of its state are not announced.
     pub(super) is_stopping: bool,
+    /// The call that the person has just accepted, after hearing that it cannot be undone.
+    pub(super) accepted_call: Option<QuestionCall>,
     /// When the session counts as ended, unless one of its events arrives first.
     pub(super) stale_at: Option<UnixMillis>,
     pub(super) last_event_at: UnixMillis,
@@ -86,6 +89,7 @@ impl ObservedSession {
             manifest: None,
             is_ended: false,
             is_stopping: false,
+            accepted_call: None,
             stale_at: None,
             last_event_at: now,
             last_announced_at: now,

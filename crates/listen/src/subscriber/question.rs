@@ -54,6 +54,8 @@ pub struct ListenerQuestion {
     pub(super) stale_at: Option<UnixMillis>,
     /// When the hub's reply to a request for more time is due, if one is pending.
     pub(super) more_time_reply_due: Option<UnixMillis>,
+    /// When the person hears that more time was requested, unless the hub replies first.
+    pub(super) more_time_notice_due: Option<UnixMillis>,
     /// The pending reminders: when half and when a tenth of the time remains.
     pub(super) reminders: Vec<UnixMillis>,
 }
@@ -109,6 +111,15 @@ impl ListenerQuestion {
         let is_dangerous =
             *risk == Some(RiskLevel::High) || *reversibility == Some(Reversibility::Irreversible);
         is_dangerous && !self.call.as_ref().is_some_and(|call| call.is_bound)
+    }
+
+    /// Whether the call is part of the question itself. If not, it is part of the details: it is too long, the action says the same, or
+    /// the action can be undone and its risk is not high.
+    pub(super) fn states_call(&self, call: &QuestionCall) -> bool {
+        call.is_bound
+            && call.is_short()
+            && self.requires_explicit_yes()
+            && !call.is_said_by(self.prompt_text())
     }
 
     /// Whether silence counts as a yes.
@@ -238,6 +249,7 @@ impl ListenerQuestion {
             clock_skew_ms: 0,
             stale_at: None,
             more_time_reply_due: None,
+            more_time_notice_due: None,
             reminders: Vec::new(),
         }
     }
@@ -252,10 +264,7 @@ impl ListenerQuestion {
         self.agent_name = identity.label(phrases);
         self.hub_details.extend(identity.describe_id(phrases));
         self.call = call.filter(|_| matches!(self.body, QuestionBody::Confirmation { .. }));
-        // A short call that the answer is bound to is already part of the question, unless the action says the same.
-        let action = self.prompt_text();
-        let call = self.call.as_ref();
-        let call = call.filter(|call| !call.is_bound || !call.is_short() || call.is_said_by(action));
+        let call = self.call.as_ref().filter(|call| !self.states_call(call));
         self.hub_details.extend(call.map(|call| {
             if call.is_bound { phrases.exact_call(&call.text) } else { phrases.uses_tool(&call.text) }
         }));

@@ -21,6 +21,8 @@ pub struct QuestionCall {
     /// The names and values of the arguments, if all of them are texts or numbers.
     pairs: Option<Vec<(String, String)>>,
     tool: String,
+    /// The language of the listener.
+    language: &'static str,
 }
 
 impl QuestionCall {
@@ -35,13 +37,19 @@ impl QuestionCall {
                 text.push_str(", ");
                 text.push_str(if arguments.is_empty() { phrases.without_arguments } else { &arguments });
             }
-            Some(Self { text, is_bound: sayso.member("action_digest").is_some(), pairs, tool })
+            Some(Self {
+                text,
+                is_bound: sayso.member("action_digest").is_some(),
+                pairs,
+                tool,
+                language: phrases.language(),
+            })
         })
     }
 
     /// Whether a text says exactly this call, word for word: the tool, then each argument in order, its name before its value. A number
     /// may come before its name: `Transfer 20 euros to Ben.` is the call `transfer, euros 20, to Ben`. No other word is allowed, because it
-    /// could change the meaning.
+    /// could change the meaning. For a Spanish listener, a fixed list of Spanish words counts as the English ones: `Transferir 20 euros a Ben.`
     pub(super) fn is_said_by(&self, text: &str) -> bool {
         let Some(pairs) = self.pairs.as_ref().filter(|_| self.is_short()) else { return false };
         let text = text.trim();
@@ -56,12 +64,19 @@ impl QuestionCall {
             }
             is_said
         };
-        if !take(&self.tool) && !take(&capitalize(&self.tool)) {
+        let is_spanish = self.language == "es";
+        let endings: &[&str] = if is_spanish { &["", "ar", "er", "ir"] } else { &[""] };
+        let verbs = || endings.iter().map(|ending| format!("{}{ending}", self.tool));
+        if !verbs().any(|verb| take(&verb) || take(&capitalize(&verb))) {
             return false;
         }
         for (name, value) in pairs {
             let is_number = value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-            let is_said = take(&format!("{name} {value}")) || is_number && take(&format!("{value} {name}"));
+            let translations = SPANISH_NAMES.iter().filter(|(english, _)| is_spanish && english == name);
+            let names = std::iter::once(name.as_str()).chain(translations.map(|(_, spanish)| *spanish));
+            let is_said = names.into_iter().any(|name| {
+                take(&format!("{name} {value}")) || is_number && take(&format!("{value} {name}"))
+            });
             if !is_said {
                 return false;
             }
@@ -69,11 +84,20 @@ impl QuestionCall {
         rest.is_empty()
     }
 
+    /// Whether a tool has the name of this call's tool.
+    pub(super) fn is_of_tool(&self, tool: &str) -> bool {
+        self.tool == describe_name(tool)
+    }
+
     /// Whether the call is short enough to be part of the question itself.
     pub(super) fn is_short(&self) -> bool {
         self.text.chars().count() <= MAX_SHORT_CALL_CHARS
     }
 }
+
+/// Names of arguments and the Spanish words that say the same.
+const SPANISH_NAMES: [(&str, &str); 5] =
+    [("to", "a"), ("to", "para"), ("for", "para"), ("from", "de"), ("from", "desde")];
 
 /// Returns the names and values of arguments. Returns `None` if a value is neither a string nor a number.
 fn describe_pairs(arguments: &JsonValue<'_>) -> Option<Vec<(String, String)>> {

@@ -169,20 +169,29 @@ impl SessionFacts {
     }
 }
 
-impl ObservedSession {
-    /// Returns the sentence about the time that the agent still needs, if it gave an estimate that is not over.
-    pub(crate) fn expected_time_left(&self, phrases: &Phrases, now: UnixMillis) -> Option<String> {
-        let left = self.facts.expected_end?.millis_since(now);
-        (left >= 1000).then(|| phrases.about_left(&wording::estimate_text(phrases, left)))
-    }
-}
-
 impl Subscriber {
+    /// Returns the sentence about the time that an agent still needs, if it gave an estimate that is not over. While the agent waits for
+    /// an answer, the estimate could be mistaken for the time to answer, so there is none.
+    pub(crate) fn expected_time_left(&self, session: &ObservedSession, now: UnixMillis) -> Option<String> {
+        if self.questions.iter().any(|question| question.session_id == session.id) {
+            return None;
+        }
+        let left = session.facts.expected_end?.millis_since(now);
+        (left >= 1000).then(|| self.phrases.about_left(&wording::duration_text(self.phrases, left)))
+    }
+
     /// Returns everything that agents said about their sessions: about the one with this number, or about all that have not ended,
     /// or else about the latest one. `None` if there is none.
     pub fn session_details(&self, number: Option<u32>, now: UnixMillis) -> Option<Announcement> {
         let mut text = AnnouncementText::default();
-        for session in self.sessions_to_describe(number) {
+        let described = self.sessions_to_describe(number);
+        let has_facts = |session: &&ObservedSession| {
+            !session.is_ended || session.facts.texts.values().any(|line| !line.is_empty())
+        };
+        if !described.is_empty() && !described.iter().any(has_facts) {
+            return Some(Announcement::new(AnnouncementKind::Status, self.phrases.nothing_to_add));
+        }
+        for session in described {
             let activity = if session.is_ended { "" } else { session.activity.as_str() };
             let activity = if activity.is_empty() && !session.is_ended {
                 self.phrases.activity_unknown
@@ -194,7 +203,7 @@ impl Subscriber {
             for line in session.facts.texts.values().filter(|line| !line.is_empty()) {
                 text.push_line(line);
             }
-            if let Some(left) = session.expected_time_left(self.phrases, now) {
+            if let Some(left) = self.expected_time_left(session, now) {
                 text.push_line(&left.into());
             }
         }
@@ -252,7 +261,7 @@ impl Subscriber {
 /// Returns how long a session took and how many tools it used, as far as the agent says so.
 pub(super) fn totals_text(phrases: &Phrases, duration_ms: Option<u64>, tool_count: Option<u64>) -> String {
     let took = duration_ms.and_then(|millis| i64::try_from(millis).ok()).filter(|millis| *millis >= 1000);
-    let took = took.map(|millis| phrases.took(&wording::estimate_text(phrases, millis)));
+    let took = took.map(|millis| phrases.took(&wording::duration_text(phrases, millis)));
     let used = tool_count.and_then(|count| i64::try_from(count).ok()).filter(|count| *count > 0);
     let used = used.map(|count| phrases.used_tools(count));
     [took, used].into_iter().flatten().collect::<Vec<_>>().join(" ")

@@ -144,16 +144,19 @@ pub(super) fn tool_result_text(
         ToolStatus::Timeout => phrases.tool_timed_out(&tool),
         _ => phrases.tool_ended(&tool),
     };
-    let failed = done.status != ToolStatus::Success;
     let error = done.error_message.as_deref().map(|text| sanitize(text, true)).unwrap_or_default();
-    match summary {
-        // If the summary contains the error message, the summary alone is enough.
-        Some(summary) if failed && summary != ended && (error.is_empty() || !summary.contains(&error)) => {
-            join_sentences(&[Sayso(&ended), Agent(summary), Agent(&error)])
-        }
-        Some(summary) => join_sentences(&[Agent(summary)]),
-        None => join_sentences(&[Sayso(&ended), Agent(&error)]),
-    }
+    let Some(summary) = summary else { return join_sentences(&[Sayso(&ended), Agent(&error)]) };
+    // If the summary contains the error message, the summary alone is enough.
+    let is_error_said = !error.is_empty() && summary.contains(&error);
+    let label = match done.status {
+        _ if is_error_said || summary == ended => String::new(),
+        ToolStatus::Success => String::new(),
+        ToolStatus::Error => phrases.failed_label(""),
+        ToolStatus::Timeout => phrases.not_finished_label(""),
+        _ => ended,
+    };
+    let error = if is_error_said || done.status == ToolStatus::Success { "" } else { &error };
+    join_sentences(&[Sayso(&label), Agent(summary), Agent(error)])
 }
 
 /// Returns the text about progress: the agent's summary or description, the step, the percentage and the remaining time. Numbers that
@@ -182,7 +185,7 @@ pub(super) fn progress_text(
     let percent = percent.map(|percent| phrases.percent(&percent)).filter(is_new).unwrap_or_default();
     let left = update.eta_ms.filter(|millis| is_worth_saying(*millis, verbosity));
     let left = left.and_then(|millis| i64::try_from(millis).ok());
-    let left = left.map(|millis| phrases.about_left(&estimate_text(phrases, millis))).unwrap_or_default();
+    let left = left.map(|millis| phrases.about_left(&duration_text(phrases, millis))).unwrap_or_default();
     join_sentences(&[Agent(text), Sayso(&step), Sayso(&percent), Sayso(&left)])
 }
 
@@ -194,11 +197,14 @@ fn shares_word(text: &str, sentence: &str) -> bool {
 }
 
 /// Returns the text about a tool call: the summary, the arguments if they matter, the risk and the expected duration.
+///
+/// `is_accepted` says that the person has just accepted this call, with a warning if it cannot be undone.
 pub(super) fn call_text(
     phrases: &Phrases,
     call: &ToolInvoked,
     summary: &str,
     verbosity: &Verbosity,
+    is_accepted: bool,
 ) -> AnnouncementText {
     let irreversible = call.irreversible == Some(true);
     let is_risky = irreversible || matches!(call.risk_level, Some(RiskLevel::Medium | RiskLevel::High));
@@ -220,7 +226,7 @@ pub(super) fn call_text(
         Agent(summary),
         Composed(&labelled(&[(phrases.arguments_label, arguments)])),
         Sayso(risk),
-        Sayso(if irreversible { phrases.irreversible } else { "" }),
+        Sayso(if irreversible && !is_accepted { phrases.irreversible } else { "" }),
         Sayso(&about_text(phrases, call.expected_duration_ms, verbosity)),
     ])
 }
@@ -235,7 +241,7 @@ pub(super) fn call_duration_text(
     let Some(duration_ms) = duration_ms.filter(|millis| is_worth_saying(*millis, verbosity)) else {
         return String::new();
     };
-    let text = |millis: u64| estimate_text(phrases, i64::try_from(millis).unwrap_or(i64::MAX));
+    let text = |millis: u64| duration_text(phrases, i64::try_from(millis).unwrap_or(i64::MAX));
     match expected_ms {
         Some(expected) if expected >= 1000 && duration_ms / 2 >= expected => {
             phrases.took_longer(&text(duration_ms), &text(expected))
@@ -249,7 +255,7 @@ pub(super) fn call_duration_text(
 pub(super) fn about_text(phrases: &Phrases, millis: Option<u64>, verbosity: &Verbosity) -> String {
     let millis = millis.filter(|millis| is_worth_saying(*millis, verbosity));
     let millis = millis.and_then(|millis| i64::try_from(millis).ok());
-    millis.map(|millis| phrases.about(&estimate_text(phrases, millis))).unwrap_or_default()
+    millis.map(|millis| phrases.about(&duration_text(phrases, millis))).unwrap_or_default()
 }
 
 /// Whether a duration is long enough to be announced: ten seconds, a minute at terse and a second at detailed verbosity.
@@ -334,10 +340,9 @@ fn question_lines(phrases: &Phrases, question: &ListenerQuestion) -> Vec<Announc
             }
             // The agent's text may differ from the call that the answer is bound to, so the person hears both.
             match question.call.as_ref().filter(|call| call.is_bound) {
-                Some(call) if call.is_said_by(action) => {}
-                Some(call) if call.is_short() => lines.push(phrases.exact_call(&call.text).into()),
-                Some(_) => lines.push(phrases.exact_call_in_details.into()),
-                None => {}
+                Some(call) if question.states_call(call) => lines.push(phrases.exact_call(&call.text).into()),
+                Some(call) if !call.is_short() => lines.push(phrases.exact_call_in_details.into()),
+                _ => {}
             }
             let not_bound = if question.is_dangerously_unbound() { phrases.answer_not_bound } else { "" };
             let (warning, _) = risk_texts(phrases, question);
@@ -370,9 +375,11 @@ pub(super) fn question_details(
     let labelled = context.map(|context| (phrases.question_reason_label, context));
     let details = question.details.iter().map(|detail| (phrases.agent_adds_label, detail.as_str()));
     for (label, text) in labelled.into_iter().chain(details) {
-        if adds_information(text, &known) {
-            known.extend(words(text));
-            lines.push(join_sentences(&[Sayso(label), Agent(text)]));
+        let is_new = |sentence: &&str| adds_information(sentence, &known);
+        let text: String = sentences(text).filter(is_new).collect();
+        if !text.is_empty() {
+            known.extend(words(&text));
+            lines.push(join_sentences(&[Sayso(label), Agent(&text)]));
         }
     }
     let (_, risk) = risk_texts(phrases, question);
@@ -396,6 +403,16 @@ const QUESTION_WORDS: [&str; 21] = [
     "el", "la", "un", "una", "ṣé", "kí", "n",
 ];
 
+/// Splits a text after its sentences. The parts have all characters of the text.
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_after_end = false;
+    text.split_inclusive(move |character: char| {
+        let is_end = is_after_end && character == ' ';
+        is_after_end = matches!(character, '.' | '?' | '!');
+        is_end
+    })
+}
+
 fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|character: char| !character.is_alphanumeric() && !is_combining_mark(character))
         .filter(|word| !word.is_empty())
@@ -404,7 +421,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
 
 /// Returns the warnings about the action that belong to the question, and what the details add: the risk, and whether the action can
 /// be undone. No text of the agent replaces the statement that it cannot be undone, unless the consequence is exactly
-/// this sentence.
+/// this sentence or one with the same meaning.
 fn risk_texts(phrases: &Phrases, question: &ListenerQuestion) -> (String, String) {
     let QuestionBody::Confirmation { risk, reversibility, consequence, .. } = &question.body else {
         return (String::new(), String::new());
@@ -416,7 +433,7 @@ fn risk_texts(phrases: &Phrases, question: &ListenerQuestion) -> (String, String
         _ => phrases.risk_unknown,
     };
     let (warning, detail) = match reversibility {
-        Some(Reversibility::Irreversible) if consequence.trim() == phrases.irreversible => ("", ""),
+        Some(Reversibility::Irreversible) if says_irreversible(phrases, consequence) => ("", ""),
         Some(Reversibility::Irreversible) => (phrases.irreversible, ""),
         Some(Reversibility::ReversibleWithEffort) => ("", phrases.hard_to_undo),
         Some(Reversibility::Reversible) => ("", phrases.can_be_undone),
@@ -431,12 +448,31 @@ fn risk_texts(phrases: &Phrases, question: &ListenerQuestion) -> (String, String
     )
 }
 
+/// Whether a text says only that the action cannot be undone, in the person's language.
+fn says_irreversible(phrases: &Phrases, text: &str) -> bool {
+    let text = text.trim().trim_end_matches(['.', '!']).to_lowercase().replace('’', "'");
+    let own = phrases.irreversible.trim_end_matches('.').to_lowercase();
+    text == own || phrases.irreversible_synonyms.split('|').any(|synonym| synonym == text)
+}
+
+/// Returns what the hub says about a session that a person stopped, besides that it was stopped.
+pub(super) fn after_stop_text<'t>(phrases: &Phrases, text: &'t str) -> &'t str {
+    let known = phrases.hub_session_stopped.split('|').find_map(|sentence| text.strip_prefix(sentence));
+    known.unwrap_or(text).trim_start()
+}
+
 pub(super) fn default_outcome_text(phrases: &Phrases, question: &ListenerQuestion) -> AnnouncementText {
     match &question.body {
         QuestionBody::Confirmation { default_decision: Decision::Accept, .. } => {
             phrases.default_is_accept.into()
         }
         QuestionBody::Confirmation { .. } => phrases.default_is_reject.into(),
+        QuestionBody::Clarification { default_response: Some(default), .. }
+            if matches!(default.as_str(), "yes" | "no") && question.accepts(&ResponseKind::YesNo) =>
+        {
+            let answer = if default == "yes" { phrases.yes } else { phrases.no };
+            phrases.default_counts_as(answer).into()
+        }
         QuestionBody::Clarification { default_response: Some(default), .. } if !default.is_empty() => {
             join_sentences(&[Sayso(phrases.default_answer_label), Agent(default)])
         }
@@ -472,7 +508,8 @@ pub(super) fn answer_instructions(
                 options.push(phrases.option_number);
             }
             if question.accepts(&ResponseKind::FreeText) {
-                options.push(phrases.option_free_text);
+                let is_only = options.is_empty();
+                options.push(if is_only { phrases.option_only_free_text } else { phrases.option_free_text });
             }
             match (options.split_last(), number) {
                 (None, _) => phrases.not_answerable_by_typing.to_owned(),
@@ -487,27 +524,14 @@ pub(super) fn answer_instructions(
     }
 }
 
-/// Formats an estimate in round numbers, rounded to the nearest one.
-pub(super) fn estimate_text(phrases: &Phrases, millis: i64) -> String {
+/// Formats a duration in round numbers: seconds up to 20, then in steps of five, and from 55 seconds on to the nearest minute. The
+/// page uses the same rule.
+pub(super) fn duration_text(phrases: &Phrases, millis: i64) -> String {
     let round = |unit_ms: i64| millis.max(0).saturating_add(unit_ms / 2) / unit_ms;
     match millis {
-        ..20_000 => phrases.seconds(round(1000).max(1)),
-        20_000..117_500 => phrases.seconds(round(5000) * 5),
-        117_500..7_170_000 => phrases.minutes(round(60_000)),
+        ..20_500 => phrases.seconds(round(1000).max(1)),
+        20_500..54_500 => phrases.seconds(round(5000) * 5),
+        54_500..7_170_000 => phrases.minutes(round(60_000)),
         _ => phrases.hours(round(3_600_000)),
-    }
-}
-
-/// Formats a duration in round numbers. Adds up to 5 percent (at most 5 seconds) before it rounds down, so that 119 seconds become
-/// "2 minutes".
-pub(super) fn duration_text(phrases: &Phrases, millis: i64) -> String {
-    let seconds = millis.max(0).saturating_add(999) / 1000;
-    let seconds = seconds + (seconds / 20).min(5);
-    match seconds {
-        // Short times are not rounded to five seconds.
-        0..=20 => phrases.seconds(seconds),
-        21..=119 => phrases.seconds(seconds / 5 * 5),
-        120..=7199 => phrases.minutes(seconds / 60),
-        _ => phrases.hours(seconds / 3600),
     }
 }

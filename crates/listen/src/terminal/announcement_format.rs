@@ -3,12 +3,12 @@
 use aaep::json::write_object;
 use seal::UnixMillis;
 
-use crate::{Announcement, Subscriber};
+use crate::{Announcement, Phrases, Subscriber};
 
-/// Formats an announcement as lines for a person, with the time in front if it is given.
-pub(super) fn format_lines(announcement: &Announcement, time: Option<&str>) -> String {
+/// Formats an announcement as lines for a person, with labels in the person's language, and with the time in front if it is given.
+pub(super) fn format_lines(announcement: &Announcement, phrases: &Phrases, time: Option<&str>) -> String {
     let start = time.map(|time| format!("{time} ")).unwrap_or_default();
-    announcement.lines().flat_map(|line| [start.clone(), line, "\n".to_owned()]).collect()
+    announcement.lines_in(phrases).flat_map(|line| [start.clone(), line, "\n".to_owned()]).collect()
 }
 
 /// Formats an announcement as one JSON object on one line, for programs.

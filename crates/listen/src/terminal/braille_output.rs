@@ -30,7 +30,8 @@ impl BrailleOutput {
             })
             .and_then(|number| find_open_question(subscriber, number));
         let Some(question) = new_question else {
-            return display.send(BrailleMessage::Announcement(paragraphs(announcement)));
+            let paragraphs = paragraphs(announcement, subscriber.phrases());
+            return display.send(BrailleMessage::Announcement(paragraphs));
         };
         display.send(BrailleMessage::OpenQuestion(shown_question(
             announcement,
@@ -67,10 +68,10 @@ fn find_open_question(subscriber: &Subscriber, number: u32) -> Option<&ListenerQ
 }
 
 /// Returns the lines of an announcement. Only the first one has a label, because a display has few cells.
-fn paragraphs(announcement: &Announcement) -> Vec<String> {
+fn paragraphs(announcement: &Announcement, phrases: &Phrases) -> Vec<String> {
     let mut lines: Vec<String> = announcement.text.lines().map(str::to_owned).collect();
     if let Some(first) = lines.first_mut() {
-        *first = format!("{}: {first}", announcement.kind.as_str());
+        *first = format!("{}: {first}", phrases.kind_label(announcement.kind));
     }
     lines
 }
@@ -106,7 +107,7 @@ fn shown_question(
     });
     BrailleQuestion {
         number,
-        paragraphs: paragraphs(announcement),
+        paragraphs: paragraphs(announcement, phrases),
         answers: answers.collect(),
         hint: phrases.braille_answer_hint.to_owned(),
         cancel: phrases.braille_cancel.to_owned(),

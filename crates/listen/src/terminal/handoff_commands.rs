@@ -21,7 +21,13 @@ pub(super) fn handle_line(
                 details.unwrap_or_else(|| say(AnnouncementKind::Error, phrases.handoff_not_open(number))),
             ])
         }
-        // `take` and `decline` are ordinary words, so they are commands only if there is a hand-off to take.
+        // `take` and `decline` are ordinary words, so they are commands only if there is a hand-off to take, or if a number follows and
+        // no question is open.
+        HandoffInput::Answer { number: Some(number), note: None, .. }
+            if subscriber.handoffs().next().is_none() && subscriber.questions().next().is_none() =>
+        {
+            Some(vec![say(AnnouncementKind::Error, subscriber.phrases().handoff_not_open(number))])
+        }
         HandoffInput::Answer { .. } if subscriber.handoffs().next().is_none() => None,
         HandoffInput::Answer { is_acknowledged, number, note } => {
             Some(answer(subscriber, is_acknowledged, number, note, now))

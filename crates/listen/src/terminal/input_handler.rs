@@ -7,8 +7,8 @@ use super::answer_detector::looks_like_answer;
 use super::handoff_commands;
 use super::input_parser::{ParsedInput, StopTarget, strip_number};
 use crate::{
-    Announcement, AnnouncementKind, AnnouncementText, AnswerError, ListenerQuestion, ObservedSession,
-    Phrases, Preferences, QuestionBody, Subscriber,
+    Announcement, AnnouncementKind, AnnouncementText, AnswerError, ListenerQuestion, ManifestStatus,
+    ObservedSession, Phrases, Preferences, QuestionBody, Subscriber,
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -418,10 +418,7 @@ pub(super) fn goodbye_text(subscriber: &Subscriber, announces_stop: bool) -> Str
 fn request_more_time(subscriber: &mut Subscriber, number: u32, now: UnixMillis) -> Vec<TerminalAction> {
     match subscriber.request_more_time(number, now) {
         Ok(message) => {
-            vec![
-                say(AnnouncementKind::Ask, subscriber.phrases().more_time_requested),
-                TerminalAction::Send { message, question: None },
-            ]
+            vec![TerminalAction::Send { message, question: None }]
         }
         Err(error) => vec![say(
             AnnouncementKind::Error,
@@ -459,23 +456,30 @@ fn report_status(subscriber: &Subscriber, is_disconnected: bool, now: UnixMillis
     if subscriber.sessions().next().is_none() {
         lines.push(phrases.no_agent_working.to_owned());
     }
-    let has_several = subscriber.questions().nth(1).is_some();
     for question in subscriber.questions() {
         let remaining = subscriber.time_left_text(question.number, now).unwrap_or_default();
         let number = question.number;
-        let line = if question.is_answered {
+        let state = if question.is_answered {
             phrases.outcome_pending(number)
         } else {
-            phrases.question_is_open(number, &question.agent_name, &remaining)
+            phrases.about_left(&remaining)
         };
-        lines.push(if has_several { format!("{line} {}", question.prompt_text()) } else { line });
+        let label = phrases.question_label(number, &question.agent_name);
+        lines.push(format!("{label} {} {state}", ensure_full_stop(question.prompt_text())));
     }
     let verbosity = &subscriber.preferences().verbosity;
     if *verbosity != Verbosity::Normal {
         lines.push(phrases.verbosity_is(verbosity_name(phrases, verbosity)));
     }
-    lines.extend(subscriber.manifest_status().map(|status| status.describe(phrases)));
+    let status =
+        subscriber.manifest_status().filter(|status| !matches!(status, ManifestStatus::Unverified(_)));
+    lines.extend(status.map(|status| status.describe(phrases)));
     vec![say(AnnouncementKind::Status, lines.join("\n"))]
+}
+
+fn ensure_full_stop(text: &str) -> String {
+    let text = text.trim();
+    if text.ends_with(|last: char| last.is_alphanumeric()) { format!("{text}.") } else { text.to_owned() }
 }
 
 /// Returns one line about each open session: what its agent is doing, what it is about if there are several, and how much time the
@@ -492,7 +496,7 @@ pub(super) fn session_status_lines(subscriber: &Subscriber, now: UnixMillis) -> 
         let topic = Some(&session.topic)
             .filter(|topic| has_several && !topic.is_empty() && !activity.starts_with(*topic));
         let topic = topic.map(|topic| format!("{} {topic}.", phrases.session_topic_label));
-        let time_left = session.expected_time_left(phrases, now);
+        let time_left = subscriber.expected_time_left(session, now);
         let parts = [topic, Some(activity.to_owned()), time_left];
         let parts: Vec<_> = parts.into_iter().flatten().collect();
         let activity = parts.join(" ");
@@ -552,12 +556,18 @@ fn stop(subscriber: &mut Subscriber, target: StopTarget, now: UnixMillis) -> Vec
         }
         (_, sessions) => {
             let mut actions = Vec::new();
+            let is_only = subscriber.sessions().nth(1).is_none();
             let identify =
                 |session: &&ObservedSession| (session.id.clone(), session.agent_name.clone(), session.number);
             for (id, agent, number) in sessions.iter().map(identify).collect::<Vec<_>>() {
                 match subscriber.stop_session(&id, now) {
                     Ok(message) => {
-                        actions.push(say(AnnouncementKind::Answer, phrases.you_stopped(&agent, number)));
+                        let text = if is_only {
+                            phrases.you_stopped(&agent)
+                        } else {
+                            phrases.you_stopped_one(&agent, number)
+                        };
+                        actions.push(say(AnnouncementKind::Answer, text));
                         actions.push(TerminalAction::Send { message, question: None });
                     }
                     Err(_) => actions.push(say(AnnouncementKind::Error, phrases.nothing_stopped)),

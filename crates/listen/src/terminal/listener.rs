@@ -133,15 +133,20 @@ impl<W: Write> TerminalListener<W> {
                 if self.is_disconnected && !resumed && self.has_hub {
                     self.subscriber.begin_gap_recovery(now());
                 }
-                let text = match (std::mem::take(&mut self.is_disconnected), resumed) {
+                let url = self.settings.address.url();
+                // The address takes long to speak, so it is only printed.
+                let (text, spoken) = match (std::mem::take(&mut self.is_disconnected), resumed) {
                     (false, _) if self.settings.auto_answer != AutoAnswerMode::Off => {
-                        phrases.listening_only(&self.settings.address.url())
+                        (phrases.listening_only(&url), phrases.connected_only)
                     }
-                    (false, _) => phrases.listening(&self.settings.address.url()),
-                    (true, true) => phrases.reconnected.to_owned(),
-                    (true, false) => phrases.reconnected_with_loss.to_owned(),
+                    (false, _) => (phrases.listening(&url), phrases.connected),
+                    (true, true) => (phrases.reconnected.to_owned(), phrases.reconnected),
+                    (true, false) => {
+                        (phrases.reconnected_with_loss.to_owned(), phrases.reconnected_with_loss)
+                    }
                 };
-                self.announce(&Announcement::new(AnnouncementKind::Notice, text));
+                self.print(&Announcement::new(AnnouncementKind::Notice, text));
+                self.present(&Announcement::new(AnnouncementKind::Notice, spoken));
                 if let Some(notice) = self.language_notice.take() {
                     self.announce(&Announcement::new(AnnouncementKind::Notice, notice));
                 }
@@ -310,10 +315,7 @@ impl<W: Write> TerminalListener<W> {
         let phrases = self.subscriber.phrases();
         match action {
             TerminalAction::Say(announcement) => {
-                // Messages about invalid input are not repeated.
-                if announcement.kind != AnnouncementKind::Error {
-                    self.history.record(&announcement, now());
-                }
+                // A reply to a command is not what the agents said last, so `repeat` and `history` leave it out.
                 self.announce_reply(&announcement);
             }
             TerminalAction::RepeatLast => self.repeat_last(),
@@ -579,8 +581,13 @@ impl<W: Write> TerminalListener<W> {
     }
 
     pub(super) fn announce(&mut self, announcement: &Announcement) {
-        self.history.record(announcement, now());
         self.print(announcement);
+        self.present(announcement);
+    }
+
+    /// Announces without printing.
+    fn present(&mut self, announcement: &Announcement) {
+        self.history.record(announcement, now());
         self.speech.enqueue(announcement);
         self.braille.show(announcement, &self.subscriber);
     }
@@ -596,7 +603,7 @@ impl<W: Write> TerminalListener<W> {
             announcement_format::format_json(announcement, &self.subscriber, now())
         } else {
             let time = self.settings.times.then(|| local_time(now()));
-            announcement_format::format_lines(announcement, time.as_deref())
+            announcement_format::format_lines(announcement, self.subscriber.phrases(), time.as_deref())
         };
         // A write fails if the reader has closed the output.
         if self.output.write_all(text.as_bytes()).and_then(|()| self.output.flush()).is_err() {

@@ -25,7 +25,8 @@ impl SpeechOutput {
         self.synthesizer.is_some() && (self.current.is_some() || !self.queue.is_empty())
     }
 
-    /// Queues an announcement. The outcome of a question stops the question itself if it is being spoken.
+    /// Queues an announcement. The outcome of a question stops the question itself if it is being spoken. The agent's text stops a step of
+    /// its work.
     pub(super) fn enqueue(&mut self, announcement: &Announcement) {
         if self.synthesizer.is_none() {
             return;
@@ -34,6 +35,14 @@ impl SpeechOutput {
             && let Some(number) = announcement.question_number
         {
             self.stop_question(number);
+        }
+        let is_superseded = |current: &Announcement| {
+            current.is_step
+                && announcement.supersedes_steps()
+                && current.session_id == announcement.session_id
+        };
+        if self.current.as_ref().is_some_and(is_superseded) {
+            self.stop_current();
         }
         self.queue.push(announcement.clone());
     }

@@ -1,8 +1,10 @@
 //! Tests of typed lines, speech and reconnects.
 
+mod announcement_lengths;
 mod languages;
 mod latency;
 mod reconnect;
+mod replies;
 
 use std::sync::{Arc, Mutex};
 
@@ -270,9 +272,9 @@ fn the_status_describes_each_of_several_questions() {
         other => panic!("{other:?}"),
     };
     let several = reply(&[LOW_RISK, FREE_TEXT]);
-    assert!(several.contains("\nQuestion 1 from bank: about 2 minutes left. A\n"), "{several}");
-    assert!(several.ends_with("\nQuestion 2 from bank: about 2 minutes left. Q?"), "{several}");
-    assert!(reply(&[LOW_RISK]).ends_with("\nQuestion 1 from bank: about 2 minutes left."));
+    assert!(several.contains("\nQuestion 1 from bank: A. About 2 minutes left.\n"), "{several}");
+    assert!(several.ends_with("\nQuestion 2 from bank: Q? About 2 minutes left."), "{several}");
+    assert!(reply(&[LOW_RISK]).ends_with("\nQuestion 1 from bank: A. About 2 minutes left."));
 }
 
 #[test]
@@ -347,19 +349,22 @@ fn speech_is_sequential_and_critical_announcements_interrupt() {
         listener.handle_event(event(
             number,
             "tool.invoked",
-            &format!(r#""tool":"t","summary_normal":"{text}""#),
+            &format!(r#""tool":"t","risk_level":"high","summary_normal":"{text}""#),
         ));
         listener.poll();
     }
     listener.handle_event(event(4, "handoff.requested", r#""reason":"No.","target_kind":"human""#));
     listener.poll();
     let handoff = "bank is handing over to a person. Reason: No.";
-    assert_eq!(synthesizer.0.lock().unwrap().texts, ["One.", "(stop)", handoff]);
+    assert_eq!(synthesizer.0.lock().unwrap().texts, ["One. High risk.", "(stop)", handoff]);
     for _ in 0..3 {
         synthesizer.0.lock().unwrap().is_busy = false;
         listener.poll();
     }
-    assert_eq!(synthesizer.0.lock().unwrap().texts[3..], ["One.", "Two.", "Three."]);
+    assert_eq!(
+        synthesizer.0.lock().unwrap().texts[3..],
+        ["One. High risk.", "Two. High risk.", "Three. High risk."]
+    );
 }
 
 #[test]

@@ -274,7 +274,7 @@ impl Person {
         for (name, expected) in
             [("type", "sayso:receipt"), ("by", "reply"), ("reply_token", reply_token), ("response", response)]
         {
-            if !receipt.member(name).is_some_and(|value| value.text().as_deref() == Some(expected)) {
+            if receipt.member(name).is_none_or(|value| value.text().as_deref() != Some(expected)) {
                 return Err(format!("the receipt's {name} is missing or wrong"));
             }
         }

@@ -66,13 +66,13 @@ impl PersonQuestion {
                     phrases.escalation(&peer.in_full(phrases), &self.subject, &escalate.reason)
                 });
                 check_length(&question)?;
-                let context = LocalizedText::new(|phrases| phrases.trust(self.level).to_owned());
+                let context = LocalizedText::new(|phrases| phrases.trust(&peer.name, self.level));
                 let summary = LocalizedText::new(|phrases| phrases.escalation_summary(&peer.name));
                 Ok(write_object(|writer| {
                     question.write(writer, "question");
                     context.write(writer, "context");
                     summary.write(writer, "summary_normal");
-                    writer.key("accepted_response_kinds").array(|writer| writer.text("free_text"));
+                    writer.key("accepted_response_kinds").array(|writer| writer.text("freetext"));
                     self.write_timeout(writer);
                 }))
             }
@@ -178,8 +178,8 @@ impl PersonQuestion {
         if late.is_none() && not_done.is_none() {
             sentences.push(phrases.no_penalty().to_owned());
         }
-        sentences.push(phrases.trust(self.level).to_owned());
-        sentences.push(phrases.identity(self.is_pinned_by_operator).to_owned());
+        sentences.push(phrases.trust(&peer.name, self.level));
+        sentences.push(phrases.identity(&peer.name, self.is_pinned_by_operator));
         sentences.join(" ")
     }
 

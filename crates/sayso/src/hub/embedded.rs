@@ -297,7 +297,7 @@ fn default_manifest(agent: &str, settings: &HubSettings) -> String {
     let extension = member::object(|out| {
         out.key("sayso").object(|out| {
             member::text(out, "http_prefix", "/aaep/v1");
-            member::texts(out, "multi_agent", ["shared_session", "linked_sessions"].into_iter());
+            member::texts(out, "multi_agent", ["shared_session", "linked_sessions"]);
             settings.write_states(out);
         });
     });

@@ -60,7 +60,9 @@ impl ProgressUpdate {
             }
             if let Some((step, of)) = self.step {
                 member::count(out, "step", step);
-                of.into_iter().for_each(|of| member::count(out, "total_steps", of));
+                if let Some(of) = of {
+                    member::count(out, "total_steps", of);
+                }
             }
         };
         let description = self.description.as_deref().map(|text| redactor.redact(text));

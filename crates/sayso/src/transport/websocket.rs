@@ -141,7 +141,7 @@ impl WebSocketTransport {
         let mut random = [0; 12];
         SystemRandom.fill(&mut random);
         let key_prefix = Digest::of(&random).to_string();
-        let task = ConnectionTask {
+        let task = SocketTask {
             key_prefix,
             manifest,
             commands: command_receiver,
@@ -170,7 +170,7 @@ impl Transport for WebSocketTransport {
     }
 }
 
-struct ConnectionTask {
+struct SocketTask {
     /// The prefix of this connection's idempotency keys.
     key_prefix: String,
     /// The call that publishes the manifest, which is repeated on every new connection.
@@ -188,7 +188,7 @@ struct ConnectionTask {
 /// The connection is no longer needed: all senders are dropped and every call is answered.
 struct Finished;
 
-impl ConnectionTask {
+impl SocketTask {
     async fn run(mut self, endpoint: HubEndpoint, mut socket: WebSocket) {
         loop {
             match self.run_connection(&mut socket).await {

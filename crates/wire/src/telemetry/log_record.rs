@@ -29,7 +29,7 @@ macro_rules! records {
 }
 
 records! {
-    started(version: &'static str, process: u32, wires: &str, data: &str) INFO "started" "The hub has started.";
+    started(version: &'static str, process: u32, transports: &str, data: &str) INFO "started" "The hub has started.";
     stopping() INFO "stopping" "The hub is stopping.";
     reloaded(what: &'static str) INFO "reloaded" "The certificate was reloaded.";
     reloaded_nothing(what: &'static str, why: &'static str) INFO "reloaded" "There is nothing to reload.";
@@ -37,7 +37,7 @@ records! {
         INFO "reloaded" "The tokens were reloaded.";
     reloaded_no_tokens(what: &'static str, known: usize, added: usize, removed: usize)
         WARN "reloaded" "The tokens were reloaded, and the file contains no token.";
-    reload_failed(what: &'static str, why: &str, so: &'static str)
+    reload_failed(what: &'static str, why: &str, consequence: &'static str)
         ERROR "reload.failed" "The reload failed; the previous state stays in force.";
     session_started(session: &SessionId) INFO "session.started" "An agent started a session.";
     session_ended(session: &SessionId) INFO "session.ended" "A session ended.";

@@ -142,10 +142,13 @@ impl Trace {
             None => Some(format!("{} is not in this session", envelope.sender.agent_id)),
             Some(sender) => {
                 let message = IncomingMessage {
+                    message_id: envelope.message_id,
                     sender,
                     body: &envelope.body,
                     sent_at: at,
                     response_timeout_ms: None,
+                    constraints: envelope.constraints.as_ref(),
+                    tokens_used: envelope.tokens_used(),
                     checks: ReceiverChecks::PASSED,
                 };
                 self.session.handle_message(&message).err().map(|refusal| refusal.to_string())

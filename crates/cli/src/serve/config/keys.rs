@@ -163,6 +163,8 @@ keys! {
         "Maximum number of open subscriptions per token; with --open only the total counts.";
     "hub.criticals_per_minute": Count(1, 1_000_000) => Size(hub.criticals_per_minute),
         "Maximum number of critical events per minute from one agent to one person, not counting questions.";
+    "hub.total_criticals_per_minute": Count(1, 1_000_000) => Size(hub.total_criticals_per_minute),
+        "Maximum number of critical events per minute, including hand-offs but not questions, from all agents together to one person.";
     "hub.questions_per_minute": Count(1, 1_000_000) => Size(hub.questions_per_minute),
         "Maximum number of questions per minute from one agent to one person.";
     "hub.total_questions_per_minute": Count(1, 1_000_000) => Size(hub.total_questions_per_minute),

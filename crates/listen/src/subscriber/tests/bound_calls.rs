@@ -150,3 +150,25 @@ fn a_call_is_not_repeated_only_if_the_action_says_it_word_for_word() {
         assert_eq!(details.text.contains("The exact call: transfer"), is_said, "{action}: {details:?}");
     }
 }
+
+#[test]
+fn a_spanish_action_says_a_call_with_spanish_words() {
+    let arguments = r#"{"euros":"20","to":"Ben"}"#;
+    for (language, action, is_said) in [
+        ("es", "Transferir 20 euros a Ben.", true),
+        ("es", "Transferir 20 euros para Ben.", true),
+        ("es", "Transfer 20 euros to Ben.", true),
+        ("es", "Transferir 20 euros de Ben.", false),
+        ("es", "Transferir 20 euros a Ben y Ada.", false),
+        ("es", "No transferir 20 euros a Ben.", false),
+        ("es", "Transferirle 20 euros a Ben.", false),
+        // An English listener does not understand it.
+        ("en", "Transferir 20 euros a Ben.", false),
+    ] {
+        let question = confirmation("rpl_1").replace("Send 5 euros to Ben", action);
+        let (_, lines) =
+            ask_with(language, &question, &bound_to(arguments).replace("send_money", "transfer"));
+        let is_in_question = lines.iter().any(|line| line.contains("transfer, euros 20"));
+        assert_eq!(is_in_question, !is_said, "{action}: {lines:#?}");
+    }
+}

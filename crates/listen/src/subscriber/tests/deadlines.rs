@@ -9,7 +9,7 @@ fn reminders_come_at_half_and_a_tenth_and_the_deadline_can_be_extended() {
     assert_eq!(
         harness.advance(119_000),
         [
-            "ask: Question 1: about 60 seconds left. Type more time if you need it.",
+            "ask: Question 1: about 1 minute left. Type more time if you need it.",
             "ask: Question 1: about 12 seconds left. Type more time if you need it.",
         ]
     );
@@ -96,8 +96,10 @@ fn a_request_for_more_time_without_a_response_is_reported() {
     let mut harness = SubscriberHarness::new();
     harness.ask_confirmation("rpl_1");
     harness.subscriber.request_more_time(1, harness.now).unwrap();
-    // 110 seconds are left. A spoken duration adds up to 5 seconds before it is rounded down.
-    assert_eq!(harness.advance(10_000), ["ask: Question 1 was not given more time: about 115 seconds left."]);
+    assert_eq!(
+        harness.advance(10_000),
+        ["ask: More time requested.", "ask: Question 1 was not given more time: about 2 minutes left."]
+    );
     assert_eq!(harness.advance(10_000), [""; 0], "the missing response is reported only once");
 }
 
@@ -109,7 +111,7 @@ fn a_late_joiner_hears_the_remaining_time() {
     harness.now += 150_000;
     assert_eq!(harness.receive("progress.updated", &more_time("rpl_1", 240)), [""; 0]);
     let lines = harness.receive_text(&question);
-    assert!(lines.iter().any(|line| line == "ask: You have 90 seconds."), "{lines:?}");
+    assert!(lines.iter().any(|line| line == "ask: You have 2 minutes."), "{lines:?}");
     // The notice arrives after the question, among the missed events. Until it arrives, the question seems to have expired
     // already, so the subscriber assumes that the local clock is fast.
     let mut harness = SubscriberHarness::new();
@@ -118,7 +120,7 @@ fn a_late_joiner_hears_the_remaining_time() {
     let more = harness.event("progress.updated", &more_time("rpl_1", 240));
     harness.now += 50_000;
     harness.receive_text(&question);
-    assert_eq!(harness.receive_text(&more), ["ask: More time for question 1: about 90 seconds left."]);
+    assert_eq!(harness.receive_text(&more), ["ask: More time for question 1: about 2 minutes left."]);
     // If the local clock is really wrong, the correction stays.
     let mut harness = SubscriberHarness::new();
     let question = harness.event("awaiting.confirmation", &confirmation("rpl_1"));
@@ -127,7 +129,7 @@ fn a_late_joiner_hears_the_remaining_time() {
     harness.now += 3_600_000;
     harness.subscriber.receive(&question, harness.now - 10_000);
     harness.drain_lines();
-    assert_eq!(harness.receive_text(&more), ["ask: More time for question 1: about 3 minutes left."]);
+    assert_eq!(harness.receive_text(&more), ["ask: More time for question 1: about 4 minutes left."]);
 }
 
 #[test]
@@ -194,13 +196,13 @@ fn every_extension_is_announced_as_a_longer_time() {
     harness.receive("awaiting.confirmation", &question);
     harness.now += 800;
     for (seconds, remaining) in
-        [(10, "10 seconds"), (15, "14 seconds"), (20, "19 seconds"), (25, "25 seconds")]
+        [(10, "9 seconds"), (15, "14 seconds"), (20, "19 seconds"), (25, "25 seconds")]
     {
         harness.now += 100;
         let more = format!("ask: More time for question 1: about {remaining} left.");
         assert_eq!(harness.receive("progress.updated", &more_time("rpl_1", seconds)), [more]);
     }
-    for (millis, remaining) in [(13_500, "14 seconds"), (18_200, "19 seconds"), (23_000, "20 seconds")] {
+    for (millis, remaining) in [(13_500, "14 seconds"), (18_200, "18 seconds"), (23_000, "25 seconds")] {
         assert_eq!(wording::duration_text(Phrases::for_languages(&[]), millis), remaining);
     }
 }

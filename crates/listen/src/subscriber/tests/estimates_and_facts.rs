@@ -11,7 +11,7 @@ fn terse() -> SubscriberHarness {
 #[test]
 fn estimates_are_rounded_and_said_in_each_language() {
     let text = |language: &str, millis: i64| {
-        wording::estimate_text(Phrases::for_languages(&[language.to_owned()]), millis)
+        wording::duration_text(Phrases::for_languages(&[language.to_owned()]), millis)
     };
     for (millis, expected) in [
         (0, "1 second"),
@@ -19,9 +19,10 @@ fn estimates_are_rounded_and_said_in_each_language() {
         (12_400, "12 seconds"),
         (19_999, "20 seconds"),
         (33_000, "35 seconds"),
-        (90_000, "90 seconds"),
-        (117_499, "115 seconds"),
-        (118_000, "2 minutes"),
+        (54_499, "55 seconds"),
+        (54_500, "1 minute"),
+        (89_999, "1 minute"),
+        (90_000, "2 minutes"),
         (149_000, "2 minutes"),
         (151_000, "3 minutes"),
         (7_169_000, "119 minutes"),
@@ -165,7 +166,7 @@ fn details_describe_sessions_if_no_question_is_open() {
             "Session 1, Bank. Sending.",
             r"The request was: Pay\u{1b} Ben.",
             "It last used: send money. Sends money. With: 5 euro.",
-            "About 90 seconds left.",
+            "About 2 minutes left.",
         ]
     );
     let other = harness.event_in_session("sess_2", "session.started", r#""summary_normal":"Reading.""#);

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::*;
 
 /// Where a person hears a field.
-enum Heard {
+enum SpeechPlace {
     /// When the event arrives, at this verbosity.
     When(Verbosity, &'static str),
     /// On request, with `details`.
@@ -17,11 +17,11 @@ enum Heard {
     NotSpoken(&'static str),
 }
 
-use Heard::{Details, NotSpoken, Tools, When};
+use SpeechPlace::{Details, NotSpoken, Tools, When};
 use Verbosity::{Detailed, Normal, Terse};
 
 /// Each optional field, a value, and where it is heard. `*` stands for every event.
-const FIELDS: &[(&str, &str, Heard)] = &[
+const FIELDS: &[(&str, &str, SpeechPlace)] = &[
     ("*/aaep_version", r#""1.0.0""#, NotSpoken("describes the event, not the agent")),
     ("*/sequence_number", "7", NotSpoken("only a wrong order is reported")),
     ("*/verbosity", r#""normal""#, NotSpoken("says for which verbosity the texts are written")),
@@ -97,7 +97,7 @@ const FIELDS: &[(&str, &str, Heard)] = &[
     ("tool.invoked/summary_detailed", r#""Long.""#, When(Detailed, "Long.")),
     ("tool.invoked/description", r#""Reads balances.""#, Tools("look up: Reads balances.")),
     ("tool.invoked/args_summary", r#""account 7821""#, When(Detailed, "With: account 7821.")),
-    ("tool.invoked/expected_duration_ms", "90000", When(Normal, "About 90 seconds.")),
+    ("tool.invoked/expected_duration_ms", "90000", When(Normal, "About 2 minutes.")),
     ("tool.invoked/risk_level", r#""high""#, When(Terse, "High risk.")),
     ("tool.invoked/irreversible", "true", When(Terse, "This cannot be undone.")),
     ("tool.invoked/tool_call_id", r#""call_1""#, NotSpoken("links a call to its result")),

@@ -4,6 +4,7 @@
 //!   outputs in Markdown.
 //! - `questions`: questions and answers; `bound_calls`: the calls that they are about; `deadlines`: the time to answer.
 //! - `limits_and_gaps`: limits, gaps and recovery.
+//! - `short_sentences`: nothing is said twice.
 //! - `every_field`: where each optional field is heard; `estimates_and_facts`: durations, `details`, `tools` and summaries.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
@@ -17,6 +18,7 @@ mod markdown_outputs;
 mod output_streaming;
 mod questions;
 mod sessions_and_states;
+mod short_sentences;
 
 use aaep::event::{Decision, Verbosity};
 use proptest::prelude::*;

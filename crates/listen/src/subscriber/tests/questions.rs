@@ -119,7 +119,7 @@ fn the_details_add_to_the_question_and_do_not_repeat_it() {
     assert_eq!(
         details,
         [
-            "ask: The agent adds: Send 5 euros to Ben. The bill is from May.",
+            "ask: The agent adds: The bill is from May.",
             "ask: The agent adds: May I pay Ben?",
             "ask: High risk.",
             "ask: The agent's id is bank-7.",
@@ -152,7 +152,7 @@ fn the_agents_text_does_not_replace_the_statement_that_an_action_cannot_be_undon
     let stated = "ask: This cannot be undone. Your answer is not tied to one exact call.";
     for (action, consequence, expected) in [
         ("Send it.", "This cannot be undone.", "ask: Your answer is not tied to one exact call."),
-        ("Send it.", "It cannot be undone.", stated),
+        ("Send it.", "It cannot be undone.", "ask: Your answer is not tied to one exact call."),
         ("Send it. This cannot be undone. Ignore that.", "It is gone.", stated),
         ("Send it.", "Gone. This cannot be undone.", stated),
         ("Send it.", "No se puede deshacer.", stated),
@@ -230,7 +230,7 @@ fn an_answer_without_a_number_needs_an_unambiguous_question() {
     harness.ask_confirmation("rpl_1");
     assert_eq!(harness.subscriber.unambiguous_question(harness.now).unwrap().number, 1);
     let event = harness.event_in_session("sess_2", "awaiting.confirmation", &confirmation("rpl_2"));
-    assert!(harness.receive_text(&event)[0].starts_with("ask: In session 2: Question 2 from Bank"));
+    assert!(harness.receive_text(&event)[0].starts_with("ask: Question 2 from Bank"));
     assert!(harness.subscriber.unambiguous_question(harness.now).is_none());
     // The first question is answered elsewhere. A yes that was meant for it must not answer the second.
     harness.receive("state.changed", &resolution("rpl_1", "reject", "reply"));

@@ -232,7 +232,7 @@ fn text_that_a_summary_contains_is_not_repeated() {
             "tool.completed",
             r#""tool":"send_email","status":"error","summary_normal":"Alas","error_message":"no paper""#
         ),
-        ["tool: The tool send email failed. Alas. no paper."]
+        ["tool: Failed: Alas. no paper."]
     );
     let ask = |summary: &str| {
         let mut harness = SubscriberHarness::new();
@@ -267,10 +267,7 @@ fn state_changes_are_not_announced_after_a_stop() {
     harness.subscriber.stop_session(&SessionId::parse("sess_1").unwrap(), harness.now).unwrap();
     let stopped =
         r#""cancelled_by":"user","summary_normal":"Stopped.","extensions":{"sayso":{"ended_by":"user"}}"#;
-    assert_eq!(
-        harness.receive("session.cancelled", stopped),
-        ["session: Bank was stopped by a person. Stopped."]
-    );
+    assert_eq!(harness.receive("session.cancelled", stopped), [""; 0], "the person has just heard it");
 }
 
 #[test]

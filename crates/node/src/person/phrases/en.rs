@@ -43,21 +43,23 @@ impl Phrases for English {
         format!("{weekday}, {} {month}{year}, {} UTC", date.day, date.clock())
     }
 
-    fn trust(&self, level: TrustLevel) -> &'static str {
+    fn trust(&self, name: &str, level: TrustLevel) -> String {
         match level {
-            TrustLevel::Unverified => "You have no reason to trust it yet: too little is known about it.",
-            TrustLevel::Verified => "Trust is low: you have little history with it.",
-            TrustLevel::Established => "Trust is medium: its history with you is good.",
-            TrustLevel::Trusted => "Trust is high: its history with you is long and good.",
-            TrustLevel::Premium => "Trust is very high: its history with you is long and without faults.",
+            TrustLevel::Unverified => format!("There is no reason to trust {name} yet: too little is known."),
+            TrustLevel::Verified => format!("Trust in {name} is low: there is little history."),
+            TrustLevel::Established => format!("Trust in {name} is medium: the history so far is good."),
+            TrustLevel::Trusted => format!("Trust in {name} is high: the history is long and good."),
+            TrustLevel::Premium => {
+                format!("Trust in {name} is very high: the history is long and without faults.")
+            }
         }
     }
 
-    fn identity(&self, is_pinned_by_operator: bool) -> &'static str {
+    fn identity(&self, name: &str, is_pinned_by_operator: bool) -> String {
         if is_pinned_by_operator {
-            "Its identity was confirmed by the operator of your agent."
+            format!("The operator of your agent confirmed who {name} is.")
         } else {
-            "Nobody confirmed its identity; it has been the same since your agent first met it."
+            format!("Nobody confirmed who {name} is; it is the same as when your agent first met it.")
         }
     }
 

@@ -48,21 +48,25 @@ impl Phrases for Spanish {
         format!("{weekday} {} de {month}{year} a las {} UTC", date.day, date.clock())
     }
 
-    fn trust(&self, level: TrustLevel) -> &'static str {
+    fn trust(&self, name: &str, level: TrustLevel) -> String {
         match level {
-            TrustLevel::Unverified => "Aún no hay motivos para confiar: se sabe muy poco de esta parte.",
-            TrustLevel::Verified => "La confianza es baja: habéis tratado poco.",
-            TrustLevel::Established => "La confianza es media: su historial contigo es bueno.",
-            TrustLevel::Trusted => "La confianza es alta: su historial contigo es largo y bueno.",
-            TrustLevel::Premium => "La confianza es muy alta: su historial contigo es largo y sin faltas.",
+            TrustLevel::Unverified => format!("Aún no hay motivos para confiar en {name}: se sabe muy poco."),
+            TrustLevel::Verified => format!("La confianza en {name} es baja: hay poco historial."),
+            TrustLevel::Established => {
+                format!("La confianza en {name} es media: el historial es bueno hasta ahora.")
+            }
+            TrustLevel::Trusted => format!("La confianza en {name} es alta: el historial es largo y bueno."),
+            TrustLevel::Premium => {
+                format!("La confianza en {name} es muy alta: el historial es largo y sin faltas.")
+            }
         }
     }
 
-    fn identity(&self, is_pinned_by_operator: bool) -> &'static str {
+    fn identity(&self, name: &str, is_pinned_by_operator: bool) -> String {
         if is_pinned_by_operator {
-            "Quien administra tu agente confirmó su identidad."
+            format!("Quien administra tu agente confirmó quién es {name}.")
         } else {
-            "Nadie confirmó su identidad; es la misma desde el primer contacto."
+            format!("Nadie confirmó quién es {name}; es la misma parte que en el primer contacto.")
         }
     }
 

@@ -24,9 +24,9 @@ pub(crate) trait Phrases: Sync {
     fn amount(&self, number: &str, currency: &str) -> String;
     /// A deadline, as a part of a sentence.
     fn date(&self, date: &SpokenDate) -> String;
-    fn trust(&self, level: TrustLevel) -> &'static str;
+    fn trust(&self, name: &str, level: TrustLevel) -> String;
     /// How the identity of the other side is known.
-    fn identity(&self, is_pinned_by_operator: bool) -> &'static str;
+    fn identity(&self, name: &str, is_pinned_by_operator: bool) -> String;
 
     fn may_commit(&self, peer: &str, subject: &str) -> String;
     fn may_accept(&self, peer: &str, subject: &str) -> String;

@@ -35,21 +35,25 @@ impl Phrases for Yoruba {
         format!("{weekday}, ọjọ́ {} oṣù {month}{year}, aago {} UTC", date.day, date.clock())
     }
 
-    fn trust(&self, level: TrustLevel) -> &'static str {
+    fn trust(&self, name: &str, level: TrustLevel) -> String {
         match level {
-            TrustLevel::Unverified => "Kò tíì sí ìdí láti fọkàn tán an: ohun tí a mọ̀ nípa rẹ̀ kéré jù.",
-            TrustLevel::Verified => "Ìfọkàntán kéré: ẹ kò tíì ṣe nǹkan púpọ̀ pọ̀.",
-            TrustLevel::Established => "Ìfọkàntán mọ níwọ̀n: ó ti ṣe dáadáa pẹ̀lú rẹ.",
-            TrustLevel::Trusted => "Ìfọkàntán pọ̀: ó ti pẹ́ tó ti ń ṣe dáadáa pẹ̀lú rẹ.",
-            TrustLevel::Premium => "Ìfọkàntán pọ̀ gan-an: ó ti pẹ́ tó ti ń ṣe dáadáa pẹ̀lú rẹ láìsí àṣìṣe.",
+            TrustLevel::Unverified => format!("Kò tíì sí ìdí láti fọkàn tán {name}: ohun tí a mọ̀ kéré jù."),
+            TrustLevel::Verified => format!("Ìfọkàntán nínú {name} kéré: ohun tí ẹ ti ṣe pọ̀ kò tíì pọ̀."),
+            TrustLevel::Established => {
+                format!("Ìfọkàntán nínú {name} mọ níwọ̀n: ó ti ṣe dáadáa títí di ìsinsìnyí.")
+            }
+            TrustLevel::Trusted => format!("Ìfọkàntán nínú {name} pọ̀: ó ti pẹ́ tó ti ń ṣe dáadáa."),
+            TrustLevel::Premium => {
+                format!("Ìfọkàntán nínú {name} pọ̀ gan-an: ó ti pẹ́ tó ti ń ṣe dáadáa láìsí àṣìṣe.")
+            }
         }
     }
 
-    fn identity(&self, is_pinned_by_operator: bool) -> &'static str {
+    fn identity(&self, name: &str, is_pinned_by_operator: bool) -> String {
         if is_pinned_by_operator {
-            "Ẹni tó ń bójú tó aṣojú rẹ ti jẹ́rìí sí ìdánimọ̀ rẹ̀."
+            format!("Ẹni tó ń bójú tó aṣojú rẹ ti jẹ́rìí sí ẹni tí {name} jẹ́.")
         } else {
-            "Kò sí ẹni tó jẹ́rìí sí ìdánimọ̀ rẹ̀; kò tíì yí padà láti ìgbà tí aṣojú rẹ ti kọ́kọ́ pàdé rẹ̀."
+            format!("Kò sí ẹni tó jẹ́rìí sí ẹni tí {name} jẹ́; òun náà ni aṣojú rẹ kọ́kọ́ pàdé.")
         }
     }
 
