@@ -51,7 +51,7 @@ pub use ::asp::{AgentUri, MessageId, Performative, SessionId};
 use connection::Connection;
 pub use error::NodeError;
 pub use seal::Timestamp;
-pub use session::{AspSession, SendOutcome};
+pub use session::{AspSession, SendStatus};
 pub use view::{
     ConsentStatus, ObligationResult, PeerRefusal, SessionMessage, SessionOutcome, SessionSummary,
     SessionView, WaitingFor,

@@ -19,7 +19,7 @@ use listen::client::Address;
 use listen::terminal::{self, AutoAnswerMode, TerminalCommand, TerminalHooks, TerminalSettings};
 use listen::{Announcement, AnnouncementKind};
 use node::Identity;
-use sayso::asp::{AspSession, Node, NodeError, SendOutcome, State};
+use sayso::asp::{AspSession, Node, NodeError, SendStatus, State};
 use seal::json::{RawJson, write_object};
 use seal::{Random, SystemRandom, Timestamp, UnixMillis};
 use tokio::sync::{Notify, mpsc as channel, oneshot};
@@ -335,7 +335,7 @@ impl Network {
 
         say("The buyer wants to commit.".to_owned()).await;
         match in_time(buyer.send(self.commitment()?)).await? {
-            SendOutcome::AwaitingConsent { reply_token } => {
+            SendStatus::AwaitingConsent { reply_token } => {
                 self.question_asked.notify_one();
                 let consent =
                     buyer.wait_for_consent(&reply_token).await.map_err(|error| error.to_string())?;
