@@ -43,7 +43,6 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use http::Method;
-use seal::Timestamp;
 use seal::json::{JsonKind, Tape, write_object};
 
 pub use ::asp::message;
@@ -51,7 +50,8 @@ pub use ::asp::state_machine::State;
 pub use ::asp::{AgentUri, MessageId, Performative, SessionId};
 use connection::Connection;
 pub use error::NodeError;
-pub use session::{AspSession, SendOutcome};
+pub use seal::Timestamp;
+pub use session::{AspSession, SendStatus};
 pub use view::{
     ConsentStatus, ObligationResult, PeerRefusal, SessionMessage, SessionOutcome, SessionSummary,
     SessionView, WaitingFor,
