@@ -9,7 +9,7 @@ use asp::message::Body;
 use asp::session::{AspSession, Effect};
 use asp::state_machine::Role;
 use asp::{AgentCard, AgentUri, Amount, Commitment, Currency, Reference, SessionId};
-use seal::{Digest, UnixMillis};
+use seal::{Digest, UnixMillis, base64url};
 
 use crate::policy::Policy;
 use crate::records::{NodeRecord, SessionInfo};
@@ -43,9 +43,10 @@ impl EscrowBook {
             let line = format!("{agent}:{}:{}", amount.as_str(), currency.as_str());
             let count = counts.entry(line.clone()).or_default();
             *count += 1;
+            // A reference permits none of the signs that separate the parts of an agent URI.
+            let hash = base64url::encode(Digest::of(line.as_bytes()).as_bytes());
             let operation = LedgerOperation::Credit {
-                // A reference has only letters, digits and a few signs, so the line is hashed.
-                reference: Reference::parse(&format!("policy-{count}-{}", hash_of(&line))).ok()?,
+                reference: Reference::parse(&format!("policy.{count}.{hash}")).ok()?,
                 agent: agent.clone(),
                 amount: amount.clone(),
                 currency: currency.clone(),
@@ -144,10 +145,6 @@ impl EscrowBook {
         let balance = self.ledger.balance(&deposit.depositor, &deposit.currency);
         balance >= promised.saturating_add(deposit.amount.billionths())
     }
-}
-
-fn hash_of(line: &str) -> String {
-    Digest::of(line.as_bytes()).to_string().trim_start_matches("sha256:").to_owned()
 }
 
 fn operation_of(info: &SessionInfo, effect: &Effect, ledger: &EscrowLedger) -> Option<LedgerOperation> {

@@ -15,6 +15,7 @@
 mod crashes;
 mod hostile_network;
 mod hostile_peer;
+mod namespaces;
 mod proxy;
 mod random_kills;
 mod raw_peer;

@@ -45,6 +45,8 @@ fn seven_scenarios_end_the_same_on_both_sides_with_durable_nodes() {
 /// The press asks a third agent, in a session of its own, between its DELEGATE and its answer.
 fn run_delegated(transport: Transport) {
     let builders = ["buyer", "press", "proofreader"].map(|name| NodeBuilder::new(name).transport(transport));
+    let buyer = builders[0].agent();
+    let builders = builders.map(|builder| builder.deposit(&buyer));
     let folders = builders.each_ref().map(NodeBuilder::create_folder);
     let cards = folders.each_ref().map(card_path);
     let mut nodes = builders.into_iter().zip(folders).map(|(builder, folder)| builder.start(folder, &cards));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testing::cli::run_sayso;
 
-use crate::test_node::{POLL_INTERVAL, TestNode, View, poll, timestamp_in};
+use crate::test_node::{TestNode, View, poll, timestamp_in};
 
 /// The inviting and the invited side, as indexes of a pair of nodes.
 pub(crate) const BUYER: usize = 0;
@@ -246,35 +246,34 @@ pub(crate) fn run_script(
         let mut view = node.wait_for(&session, &format!("message {position}"), |view| {
             view.message_count() >= position || view.is_terminal()
         });
-        while view.message_count() <= position {
+        poll("the message", || {
+            if view.message_count() > position {
+                return Some(());
+            }
             assert!(!view.is_terminal(), "the session ended before message {}: {view:#?}", position + 1);
             match node.try_post_message(&session, step.performative, &body) {
-                Some(response) if response.status == 200 => break,
+                Some(response) if response.status == 200 => return Some(()),
                 Some(response) if response.status == 503 => {}
                 Some(response) => panic!("{}: {}: {response:?}", script.subject, step.performative),
                 None => {}
             }
             view = poll("the session", || node.view(&session, 0, 0));
-        }
+            None
+        });
         after_step(&session, step.sender, position + 1);
     }
     session
 }
 
 fn invite(pair: [&TestNode; 2], script: &Script) -> String {
-    loop {
+    poll("the invitation", || {
         match pair[BUYER].try_invite(&pair[PRESS].agent, &script.subject, script.valid_seconds) {
-            Some(response) if response.status == 201 => return response.json_str("sessionId"),
-            Some(response) if response.status == 503 => {}
+            Some(response) if response.status == 201 => Some(response.json_str("sessionId")),
+            Some(response) if response.status == 503 => None,
             Some(response) => panic!("{response:?}"),
-            None => {
-                if let Some(session) = pair[BUYER].find_session(&script.subject) {
-                    return session;
-                }
-            }
+            None => pair[BUYER].find_session(&script.subject),
         }
-        std::thread::sleep(POLL_INTERVAL);
-    }
+    })
 }
 
 /// Replaces the placeholder for the id of the invitation.

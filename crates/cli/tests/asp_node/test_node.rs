@@ -21,6 +21,8 @@ retry_delay_ms = 20
 max_retry_delay_ms = 200
 [circuit_breaker]
 failure_threshold = 1000000
+[escrow]
+ceilings = [\"1000000.00\", \"1000000.00\", \"1000000.00\", \"1000000.00\", \"1000000.00\"]
 ";
 /// The pause between two looks at something that cannot be waited for.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -106,6 +108,13 @@ impl NodeBuilder {
     /// Replaces the generous policy.
     pub(crate) fn policy(mut self, policy: &str) -> Self {
         policy.clone_into(&mut self.policy);
+        self
+    }
+
+    /// Deposits money for the escrow of an agent.
+    pub(crate) fn deposit(mut self, agent: &str) -> Self {
+        let deposit = format!("{{ agent = \"{agent}\", amount = \"1000000.00\", currency = \"EUR\" }}");
+        self.policy += &format!("deposits = [{deposit}]\n");
         self
     }
 
@@ -405,10 +414,7 @@ pub(crate) fn start_pair(prepare: impl Fn(NodeBuilder) -> NodeBuilder) -> [TestN
 /// Starts two nodes that pin each other's cards.
 pub(crate) fn start_builders(mut builders: [NodeBuilder; 2]) -> [TestNode; 2] {
     let buyer = builders[0].agent();
-    for builder in &mut builders {
-        let deposit = format!("{{ agent = \"{buyer}\", amount = \"1000000.00\", currency = \"EUR\" }}");
-        builder.policy += &format!("[escrow]\ndeposits = [{deposit}]\n");
-    }
+    builders = builders.map(|builder| builder.deposit(&buyer));
     let [first, second] = builders;
     let folders = [first.create_folder(), second.create_folder()];
     let cards = folders.each_ref().map(card_path);
