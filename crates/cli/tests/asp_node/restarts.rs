@@ -17,7 +17,7 @@ fn a_deadline_that_passed_while_the_node_was_down_has_passed() {
         })
     });
     for node in [&buyer, &press] {
-        let view = node.wait_for(&session, "the timeout", |view| view.is_terminal());
+        let view = node.wait_for(&session, "the timeout", super::test_node::View::is_terminal);
         assert_eq!(view.0["outcome"]["reason"], "timeout: the invitation timer expired");
     }
     assert_eq!(buyer.transcript(&session), press.transcript(&session));

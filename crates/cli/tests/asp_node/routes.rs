@@ -85,7 +85,7 @@ fn messages_are_read_in_pages() {
         assert_eq!(peer.get(&node, &format!("{path}?{query}")).status, 400, "{query}");
     }
     // What a peer reads is enough to verify the session.
-    let transcript: String = expected.iter().map(|line| format!("{line}\n")).collect();
+    let transcript = expected.iter().fold(String::new(), |text, line| text + line + "\n");
     verify(
         &transcript,
         &format!("{}\n{}", peer.card.as_str(), std::fs::read_to_string(node.card_path()).unwrap()),
@@ -268,7 +268,7 @@ fn wrong_methods_paths_and_media_types_are_refused() {
         for path in [SESSIONS.to_owned(), session.messages_path()] {
             let mut headers = peer.headers(&peer.claims(&node, "POST", &path));
             *headers.last_mut().unwrap() = format!("Content-Type: {media_type}");
-            let response = peer.send_with_headers(&node, "POST", &path, &headers, "{}");
+            let response = RawPeer::send_with_headers(&node, "POST", &path, &headers, "{}");
             assert_eq!(response.status, 415, "{response:?}");
         }
     }

@@ -114,7 +114,7 @@ impl NodeBuilder {
     /// Deposits money for the escrow of an agent.
     pub(crate) fn deposit(mut self, agent: &str) -> Self {
         let deposit = format!("{{ agent = \"{agent}\", amount = \"1000000.00\", currency = \"EUR\" }}");
-        self.policy += &format!("deposits = [{deposit}]\n");
+        self.policy = format!("{}deposits = [{deposit}]\n", self.policy);
         self
     }
 
@@ -325,14 +325,6 @@ impl TestNode {
         Some(found["sessionId"].as_str().unwrap().to_owned())
     }
 
-    /// Sends an invitation, which the node must accept.
-    #[track_caller]
-    pub(crate) fn invite(&self, peer: &str, subject: &str) -> String {
-        let response = self.try_invite(peer, subject, 600).expect("a response");
-        assert_eq!(response.status, 201, "{response:?}");
-        response.json_str("sessionId")
-    }
-
     pub(crate) fn try_invite(&self, peer: &str, subject: &str, valid_seconds: i64) -> Option<TestResponse> {
         let valid_until = timestamp_in(valid_seconds);
         let request = json!({"peer": peer, "subject": subject, "terms": {}, "validUntil": valid_until});
@@ -382,10 +374,6 @@ impl TestNode {
     /// Returns how many processes were listening until now.
     pub(crate) fn starts(&self) -> usize {
         self.supervisor.state.lock().unwrap().starts
-    }
-
-    pub(crate) fn pid(&self) -> u32 {
-        self.supervisor.wait_until_running()
     }
 }
 

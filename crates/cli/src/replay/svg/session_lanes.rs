@@ -14,10 +14,10 @@ pub(super) struct SessionLanes {
     pub(super) started_ms: i64,
     /// The texts of the start and of the end.
     pub(super) start_text: Option<String>,
-    pub(super) end: Option<SessionEnd>,
+    pub(super) end: Option<LaneEnd>,
 }
 
-pub(super) struct SessionEnd {
+pub(super) struct LaneEnd {
     pub(super) at_ms: i64,
     pub(super) result: Option<StepResult>,
     pub(super) text: String,
@@ -92,7 +92,7 @@ impl SessionLanes {
     }
 
     fn finish(&mut self, entry: &TimelineEntry, at_ms: i64) {
-        self.end = Some(SessionEnd { at_ms, result: entry.result, text: entry.text.clone() });
+        self.end = Some(LaneEnd { at_ms, result: entry.result, text: entry.text.clone() });
         for item in self.producers.iter_mut().flat_map(|producer| &mut producer.items) {
             item.end_ms.get_or_insert(at_ms);
         }

@@ -45,12 +45,12 @@ pub(super) struct TimelineEntry {
     /// The text of an output chunk, with its white space, for joining it with the next chunk.
     pub(super) chunk: Option<String>,
     /// The question or hand-off that this entry resolves.
-    pub(super) resolution: Option<Resolution>,
+    pub(super) resolution: Option<ShownResolution>,
     pub(super) violations: Vec<RuleViolation>,
 }
 
 /// The end of a question or hand-off.
-pub(super) struct Resolution {
+pub(super) struct ShownResolution {
     pub(super) key: String,
     pub(super) result: StepResult,
     /// The outcome in a few words, such as `rejected (timeout)`.
@@ -250,7 +250,7 @@ impl TimelineBuilder {
         let label = token.map(|token| self.names.question_label(token)).unwrap_or_default();
         let mut resolve = |result, outcome: String| {
             let key = self.names.short_key(token.unwrap_or_default());
-            entry.resolution = Some(Resolution { key, result, outcome, sentence: None });
+            entry.resolution = Some(ShownResolution { key, result, outcome, sentence: None });
         };
         let note = texts.quoted("note").map(|note| format!(" {note}")).unwrap_or_default();
         let (lane, text) = match message {
@@ -306,7 +306,7 @@ impl TimelineBuilder {
         Some(timestamp?.unix_millis().millis_since(self.started_at?))
     }
 
-    fn question_resolution(&self, resolution: &ReportedResolution<Cow<'_, str>>) -> Resolution {
+    fn question_resolution(&self, resolution: &ReportedResolution<Cow<'_, str>>) -> ShownResolution {
         let decision = match resolution.decision.as_deref() {
             Some("accept") => "accepted",
             Some(_) => "rejected",
@@ -326,11 +326,16 @@ impl TimelineBuilder {
         };
         let label = capitalize(&self.names.question_label(&resolution.token));
         let sentence = format!("{label} was {outcome}.");
-        Resolution { key: self.names.short_key(&resolution.token), result, outcome, sentence: Some(sentence) }
+        ShownResolution {
+            key: self.names.short_key(&resolution.token),
+            result,
+            outcome,
+            sentence: Some(sentence),
+        }
     }
 
     /// Reads the outcome of a hand-off, which the hub reports in `extensions.sayso.handoff`.
-    fn handoff_resolution(&self, handoff: DocumentTexts<'_>) -> Option<Resolution> {
+    fn handoff_resolution(&self, handoff: DocumentTexts<'_>) -> Option<ShownResolution> {
         let (token, outcome) = (handoff.raw_text("reply_token")?, handoff.text("outcome")?);
         let (result, outcome) = match &*outcome {
             "acknowledged" => (StepResult::Succeeded, "taken over".to_owned()),
@@ -344,7 +349,7 @@ impl TimelineBuilder {
             None => format!("Hand-off {}", short_name(&token)),
         };
         let sentence = join([Some(format!("{label}: {outcome}.")), handoff.quoted("note")]);
-        Some(Resolution { key: self.names.short_key(&token), result, outcome, sentence: Some(sentence) })
+        Some(ShownResolution { key: self.names.short_key(&token), result, outcome, sentence: Some(sentence) })
     }
 }
 

@@ -40,7 +40,7 @@ impl Proxy {
                 let (hub, forgery, last) = (hub.clone(), forgery.clone(), last.clone());
                 let refuses_calls = refuses_calls.load(Ordering::SeqCst);
                 let address = hub.lock().unwrap().clone();
-                std::thread::spawn(move || forward(client, &address, &forgery, &last, refuses_calls));
+                std::thread::spawn(move || forward(&client, &address, &forgery, &last, refuses_calls));
             }
         });
         proxy
@@ -53,7 +53,7 @@ impl Proxy {
 
 /// Forwards one request. WebSockets are not forwarded.
 fn forward(
-    client: TcpStream,
+    mut client: &TcpStream,
     hub: &str,
     forgery: &Mutex<Forgery>,
     last: &Mutex<Value>,
@@ -80,7 +80,7 @@ fn forward(
     if refuses_calls && String::from_utf8_lossy(&body).contains("agent.tool.invoked") {
         let refusal =
             "HTTP/1.1 422 Unprocessable Content\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
-        return (&client).write_all(refusal.as_bytes()).ok();
+        return client.write_all(refusal.as_bytes()).ok();
     }
     let mut server = TcpStream::connect(hub).ok()?;
     server.write_all(head.as_bytes()).ok()?;
@@ -99,7 +99,7 @@ fn forward(
             response = format!("{}\r\nContent-Length: {}\r\n\r\n{answer}", lines.join("\r\n"), answer.len());
         }
     }
-    (&client).write_all(response.as_bytes()).ok()
+    client.write_all(response.as_bytes()).ok()
 }
 
 fn start(asked: Asked) -> (World, Proxy) {
