@@ -10,7 +10,6 @@ use thiserror::Error;
 const KEY_FILE: &str = "keys";
 /// The name of the file with the card.
 const CARD_FILE: &str = "card.json";
-/// The keys while they are being written.
 
 /// The keys of an agent and the card that publishes them.
 #[derive(Clone, Debug)]

@@ -422,13 +422,6 @@ impl Node {
     }
 }
 
-/// Returns the idempotency key of a request about a session.
-pub(crate) fn hub_key(handle: &SessionHandle, hub: &HubSessionState, key: &str) -> String {
-    // Two nodes with the same token at the same hub can take part in the same ASP session.
-    let role = crate::records::role_name(handle.info.role);
-    format!("asp-{}-{role}-{}-{key}", handle.info.id, hub.started_count)
-}
-
 /// Returns the reference to the invitation, with which the session began.
 fn invitation_reference(state: &SessionState) -> Option<Reference> {
     let text = state.participant.record()?.transcript().messages().next()?;

@@ -127,9 +127,6 @@ pub(crate) struct SessionState {
     is_state_explicit: bool,
     /// The number of open questions.
     open_questions: usize,
-    /// Whether one question was resolved while another is still open. A tool call that the resolved question permitted may then
-    /// change the state from `awaiting_input`.
-    is_partly_answered: bool,
     /// The number of grants that are not spent yet.
     unused_grants: usize,
     /// Open tool calls and their tools.
@@ -163,7 +160,6 @@ impl SessionState {
             state: AgentState::Idle,
             is_state_explicit: false,
             open_questions: 0,
-            is_partly_answered: false,
             unused_grants: 0,
             open_tools: BTreeMap::new(),
             named_outputs: BTreeMap::new(),
@@ -188,7 +184,7 @@ impl SessionState {
     /// Returns what must be sent before this intent. An open output is completed before most other intents.
     pub(crate) fn prerequisite(&self, intent: &Intent) -> Option<Intent> {
         let ends_output = match intent {
-            Intent::Output { output_id: None, text, format, .. } => {
+            Intent::Output { text, output_id: None, format, .. } => {
                 !text.is_empty() && *format != self.format
             }
             Intent::Output { .. } | Intent::Event(_) | Intent::Complete { .. } | Intent::Withdraw { .. } => {
@@ -301,11 +297,7 @@ impl SessionState {
             }
             Intent::Event(event) => events.extend(event.take()),
             Intent::Invoke { event, .. } => {
-                events.extend(if self.is_partly_answered && self.state != AgentState::CallingTool {
-                    Some(state_changed_event(&AgentState::CallingTool))
-                } else {
-                    self.state_change_to(&AgentState::CallingTool)
-                });
+                events.extend(self.state_change_to(&AgentState::CallingTool));
                 events.push(event.clone());
             }
             Intent::Complete { call, event } => {
@@ -386,7 +378,7 @@ impl SessionState {
             Intent::Invoke { call, tool, spends_consent, .. } => {
                 self.open_tools.insert(call.clone(), tool.clone());
                 self.unused_grants = self.unused_grants.saturating_sub(usize::from(*spends_consent));
-                if (!has_open_question || self.is_partly_answered) && self.state != AgentState::CallingTool {
+                if !has_open_question && self.state != AgentState::CallingTool {
                     (self.state, self.is_state_explicit) = (AgentState::CallingTool, false);
                 }
             }
@@ -417,7 +409,6 @@ impl SessionState {
             }
             Intent::Ask { .. } => {
                 self.open_questions += 1;
-                self.is_partly_answered = false;
                 (self.state, self.is_state_explicit) = (AgentState::AwaitingInput, false);
             }
             Intent::AnnounceHandOff(_) | Intent::HandOff { .. } if !has_open_question => {
@@ -436,7 +427,6 @@ impl SessionState {
     pub(crate) fn resolve_question(&mut self, is_accepted: bool) {
         self.open_questions = self.open_questions.saturating_sub(1);
         self.unused_grants += usize::from(is_accepted);
-        self.is_partly_answered = self.open_questions > 0;
         (self.state, self.is_state_explicit) = (self.default_state(), false);
     }
 

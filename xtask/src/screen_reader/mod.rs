@@ -108,28 +108,15 @@ fn run_scenarios(desktop: &Desktop, hub: &mut DemoHub, browser: Browser) -> Resu
 }
 
 fn perform(action: Action, desktop: &Desktop, hub: &mut DemoHub) -> Result<(), String> {
-    if !matches!(action, Action::Press(_) | Action::TabTo(_)) {
+    if !matches!(action, Action::Press(_)) {
         desktop.synthesizer.record_event(action.describe());
     }
     match action {
         Action::Press(key) => desktop.press(key),
-        Action::TabTo(control) => tab_to(control, desktop),
         Action::AcceptElsewhere => hub.accept(),
         Action::KillHub => hub.kill(),
         Action::RestartHub => hub.restart(desktop),
     }
-}
-
-/// Presses Tab until the control is heard. The dialog and the browser's own controls together are fewer than `MAX_TABS`.
-fn tab_to(control: &str, desktop: &Desktop) -> Result<(), String> {
-    const MAX_TABS: usize = 30;
-    for _ in 0..MAX_TABS {
-        desktop.press("Tab")?;
-        if desktop.synthesizer.was_heard_since_last_key(control)? {
-            return Ok(());
-        }
-    }
-    Err(format!("`{control}` was not heard after {MAX_TABS} presses of Tab"))
 }
 
 #[cfg(test)]

@@ -28,8 +28,6 @@ pub(super) enum ScenarioStart {
 pub(super) enum Action {
     /// The person presses a key, as xdotool names it.
     Press(&'static str),
-    /// The person presses Tab until this control is heard.
-    TabTo(&'static str),
     /// Another person accepts the latest question.
     AcceptElsewhere,
     /// The hub is killed.
@@ -79,7 +77,6 @@ impl Action {
     pub(super) fn describe(self) -> String {
         match self {
             Self::Press(key) => format!("The person presses {key}."),
-            Self::TabTo(control) => format!("The person presses Tab until they hear \"{control}\"."),
             Self::AcceptElsewhere => "Another person accepts.".to_owned(),
             Self::KillHub => "The hub is killed.".to_owned(),
             Self::RestartHub => "The hub is started again.".to_owned(),
@@ -214,22 +211,12 @@ pub(super) const SCENARIOS: [ScreenReaderScenario; 9] = [
     ScreenReaderScenario {
         title: "The hub is lost and found again while a question is open",
         start: ScenarioStart::Action(Action::KillHub),
-        steps: &[
-            Step { after: "Connection to the hub lost.", action: Action::RestartHub },
-            // While Orca read the page after it was opened, it may have moved the focus to any button of the dialog.
-            Step {
-                after: "This question is still open: Send 5 euros to Ben.",
-                action: Action::TabTo("No, reject it"),
-            },
-            press("No, reject it", "Return"),
-        ],
-        until: "Rejected.",
+        steps: &[Step { after: "Connection to the hub lost.", action: Action::RestartHub }],
+        until: "This question is still open: Send 5 euros to Ben.",
         expectations: &[
             Once("Connection to the hub lost. Trying to reconnect."),
             Once("Reconnected."),
             Once("This question is still open: Send 5 euros to Ben."),
-            AtLeastOnce("No, reject it"),
-            Once("Rejected."),
         ],
     },
 ];

@@ -126,12 +126,6 @@ impl SimulatedSynthesizer {
         if wait.timed_out() { Err(format!("`{text}` was never heard")) } else { Ok(()) }
     }
 
-    /// Waits until the synthesizer is silent, and returns whether this text was heard to its end since the last key.
-    pub(super) fn was_heard_since_last_key(&self, text: &str) -> Result<bool, String> {
-        self.wait_for_quiet()?;
-        Ok(self.state().scenarios.last().is_some_and(|scenario| scenario.was_heard_since_last_key(text)))
-    }
-
     /// Waits until the synthesizer is silent.
     pub(super) fn wait_for_quiet(&self) -> Result<(), String> {
         let deadline = Instant::now() + SPEECH_TIMEOUT;

@@ -55,12 +55,6 @@ impl Transcript {
         self.0.iter().any(|entry| entry.status == EntryStatus::Heard && entry.text.contains(text))
     }
 
-    /// Returns whether this text was heard to its end after the last key press.
-    pub(super) fn was_heard_since_last_key(&self, text: &str) -> bool {
-        let mut since = self.0.iter().rev().take_while(|entry| entry.status != EntryStatus::KeyPress);
-        since.any(|entry| entry.status == EntryStatus::Heard && entry.text.contains(text))
-    }
-
     /// Checks that the expected texts were heard to their end and in this order, and that no `Once` text was repeated.
     pub(super) fn check(&self, expectations: &[SpeechExpectation]) -> Result<(), String> {
         let spoken = self.joined_text(|status| !matches!(status, EntryStatus::KeyPress | EntryStatus::Event));

@@ -207,15 +207,15 @@ impl ProducerState {
         findings: &mut Findings,
     ) {
         let is_awaiting_input = self.state == Some(AgentState::AwaitingInput);
-        if is_awaiting_input && questions.any_resolved() {
+        if is_awaiting_input && questions.any_open() {
+            // Other work may continue (§6.1), also that which another answer permitted. Announcing it would leave
+            // awaiting_input, which would resolve the open question.
+        } else if is_awaiting_input && questions.any_resolved() {
             findings.push(
                 rule::AWAITING_INPUT_LEFT,
                 String::new(),
                 "the state is still awaiting_input".to_owned(),
             );
-        } else if is_awaiting_input && questions.any_open() {
-            // Other work may continue (§6.1). Announcing it would leave awaiting_input, which would
-            // resolve the question.
         } else if self.state.as_ref() != Some(state) {
             let found = format!("the state is {}", self.state.as_ref().unwrap_or(&AgentState::Idle));
             findings.push(rule::STATE_SHOWN, String::new(), format!("{state} is only implied: {found}"));

@@ -145,12 +145,14 @@ fn an_invalid_record_is_not_restored() {
         ("rpl_", "rpl-"),
         ("\"open\"", "\"opened\""),
         ("\"deadline\":", "\"later\":"),
-        ("\"told\":[false,false]", "\"told\":[false]"),
+        ("\"reminders_sent\":[false,false]", "\"reminders_sent\":[false]"),
         ("sha256:", "sha1:"),
         ("\"accept_by_default\":false", "\"accept_by_default\":0"),
     ] {
         assert_eq!(Question::parse_record(&record.replace(from, to)), None, "{from} -> {to}");
     }
+    let old_name = record.replace("\"reminders_sent\":", "\"told\":");
+    assert!(old_name != record && Question::parse_record(&old_name) == Question::parse_record(&record));
 }
 
 #[test]

@@ -61,6 +61,19 @@ fn closing_by_both_sides_confirms_nothing() {
     assert_eq!(harness.outcome().escrow_payee, Some(Payee::Depositor));
     timed_out.wait(3600);
     assert_eq!(timed_out.outcome().escrow_payee, Some(Payee::Depositor));
+    // Only the buyer has an obligation, so the escrow is a bond. It is lost if the session times out, but not if both sides
+    // close.
+    let mut harness = SessionHarness::conversing()
+        .after(&[(A, commit("cmt_1", &[(BUYER, 100)], Some("10.50"))), (B, accept("cmt_1"))]);
+    let mut timed_out = harness.clone();
+    harness.wait(500);
+    harness.send(A, close("done"));
+    harness.send(B, close("done"));
+    timed_out.wait(3600);
+    for (harness, payee) in [(harness, Payee::Depositor), (timed_out, Payee::Beneficiary)] {
+        assert_eq!(obligation_outcomes(&harness), [Broken]);
+        assert_eq!(harness.outcome().escrow_payee, Some(payee));
+    }
 }
 
 #[test]

@@ -43,10 +43,9 @@ impl ConsentCheck {
 
     /// Checks a message that the session has accepted. Returns the fault, if there is one.
     pub(super) fn check(&mut self, message: &Envelope, accepted: Option<&Commit>) -> Result<(), String> {
-        let needs_consent = matches!(message.body, Body::Commit(_)) || accepted.is_some();
-        let has_consent = consent::read(&message.body).is_some();
-        let is_missing = needs_consent && self.is_required;
-        if !has_consent && !is_missing {
+        let is_commitment = matches!(message.body, Body::Commit(_)) || accepted.is_some();
+        let is_missing = consent::read(&message.body).is_none();
+        if is_missing && (!is_commitment || !self.is_required) {
             return Ok(());
         }
         if self.hub_keys.is_empty() {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use asp::{MessageId, Performative, SessionId};
-use sayso::asp::{AspSession, SendOutcome, SessionInvitation, SessionView, State, WaitingFor};
+use sayso::asp::{AspSession, SendStatus, SessionInvitation, SessionView, State, WaitingFor};
 use seal::Timestamp;
 
 use super::node_client::{
@@ -89,7 +89,7 @@ pub(crate) fn run_send(arguments: &SendArguments) -> Result<ExitStatus, CommandE
         let session = open_session(&node, arguments.session)?;
         let count = session.view().await?.message_count;
         match session.send_json(arguments.performative, &body).await? {
-            SendOutcome::Sent { message_id, state, .. } => {
+            SendStatus::Sent { message_id, state, .. } => {
                 let printed = print_stdout(&format!("{message_id} {state}\n"));
                 if arguments.wait {
                     wait_for_delivery(&session, message_id, count).await
@@ -97,7 +97,7 @@ pub(crate) fn run_send(arguments: &SendArguments) -> Result<ExitStatus, CommandE
                     Ok(printed)
                 }
             }
-            SendOutcome::AwaitingConsent { reply_token } => {
+            SendStatus::AwaitingConsent { reply_token } => {
                 print_stderr("A person is asked first. The message is sent only if they say yes.");
                 if !arguments.wait {
                     return Ok(print_stdout(&format!("awaiting_consent {reply_token}\n")));

@@ -1,9 +1,10 @@
 //! `sayso asp trust`: how much a node trusts an agent, and the events behind it.
 
+use std::fmt::Write;
+
 use asp::AgentUri;
 use asp::trust::{TrustComponent, TrustEvent, TrustEventName};
 use seal::json::{JsonValue, Tape};
-use std::fmt::Write as _;
 
 use super::narration::format_time;
 use super::node_client::NodeArgs;

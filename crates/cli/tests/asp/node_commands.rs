@@ -431,3 +431,11 @@ fn the_network_demo_asks_the_person() {
         assert_eq!(verified.stdout.contains(": a person"), auto == "accept", "{}", verified.stdout);
     }
 }
+
+#[test]
+fn the_network_demo_takes_an_answer_from_a_pipe() {
+    let run = run_sayso(&["asp", "demo", "--network"], "yes\n");
+    assert_eq!(run.exit_code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("answer: Accepted."), "{}", run.stdout);
+    assert!(run.stdout.contains("The transcript proves it: "), "{}", run.stdout);
+}

@@ -4,7 +4,7 @@ use crate::listen::fake_hub::{FakeHub, accepted_message, event_block, rejected_m
 use testing::terminal::ListenProcess;
 
 const SUBSCRIBE: &str = "POST /aaep/v1/subscriptions";
-const QUESTION: &str = r#""urgency":"critical","action":"Send it.","consequence":"It is gone.","reply_token":"rpl_1","timeout_seconds":330,"default_decision":"reject""#;
+const QUESTION: &str = r#""urgency":"critical","action":"Send it.","consequence":"It is gone.","reply_token":"rpl_1","timeout_seconds":310,"default_decision":"reject""#;
 
 #[test]
 fn after_a_rejection_fewer_capabilities_are_requested_once() {

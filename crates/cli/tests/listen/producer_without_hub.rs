@@ -88,7 +88,7 @@ fn send_event(stream: &mut TcpStream, number: u32, kind: &str, rest: &str) {
     stream.write_all(format!("{:x}\r\n{block}\r\n", block.len()).as_bytes()).unwrap();
 }
 
-const QUESTION: &str = r#""urgency":"critical","action":"Send it.","consequence":"It is gone.","reply_token":"rpl_1","timeout_seconds":330,"default_decision":"reject""#;
+const QUESTION: &str = r#""urgency":"critical","action":"Send it.","consequence":"It is gone.","reply_token":"rpl_1","timeout_seconds":310,"default_decision":"reject""#;
 
 #[test]
 fn a_producer_without_a_hub_is_announced_and_answered() {

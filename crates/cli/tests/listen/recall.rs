@@ -118,7 +118,7 @@ fn an_unavailable_language_is_said_once() {
         ),
         (
             "fr-CA,es",
-            "notice: sayso no conoce el idioma fr-CA y usa español. Conoce: English, español, Yorùbá.",
+            "aviso: sayso no conoce el idioma fr-CA y usa español. Conoce: English, español, Yorùbá.",
         ),
     ] {
         let mut person = ListenProcess::start(&hub.address, &["--lang", languages]);
@@ -195,7 +195,7 @@ fn a_late_listener_hears_what_a_session_is_about_in_its_language() {
     agent.publish(r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#);
     for (language, expected) in [
         ("en", "agent: local is thinking. About: Paying the bills."),
-        ("es", "agent: local está pensando. Asunto: Pagando las facturas."),
+        ("es", "agente: local está pensando. Asunto: Pagando las facturas."),
     ] {
         let mut person = ListenProcess::start(&hub.address, &["--lang", language]);
         person.read_until(expected);

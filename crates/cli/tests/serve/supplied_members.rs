@@ -166,7 +166,7 @@ fn an_agent_that_reports_only_its_work_keeps_the_rules_of_level_one() {
     ] {
         assert_eq!(summary_of(kind), expected, "{kind}");
     }
-    let recording = events.iter().fold(String::new(), |text, event| text + &event.to_string() + "\n");
+    let recording = events.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     let checked = run_sayso(&["validate", "--sequence", "always"], &recording);
     let broken: Vec<&str> =
         checked.findings().into_iter().filter(|finding| finding.contains("AAEP-9.3.1")).collect();

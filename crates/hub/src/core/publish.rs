@@ -457,10 +457,17 @@ impl Core {
         if let Err(found) = live.machine.try_apply(&step) {
             let id = live.id.clone();
             let call = guarded_call(&step, &id, composed).filter(GuardedCall::needs_consent);
-            let other_consent = call.and_then(|call| {
-                self.describe_other_consent(&call).or_else(|| self.explain_missing_consent(&call, context))
-            });
             let mut found = errors(found);
+            // The machine does not know the answers that cover no call any more, so it cannot say why one is missing.
+            let lacks_reason = found.iter().any(|finding| finding.actual == SpendError::NotAsked.to_string());
+            let other_consent = call.and_then(|call| {
+                let difference = self.describe_other_consent(&call);
+                if difference.is_none() && lacks_reason {
+                    self.explain_missing_consent(&call, context)
+                } else {
+                    difference
+                }
+            });
             if let Some((pointer, text)) = other_consent {
                 for finding in found.iter_mut().filter(|finding| is_consent_rule(finding.rule)) {
                     *finding = violation(finding.rule, pointer, text.clone());

@@ -39,11 +39,10 @@ mod session;
 mod view;
 
 use std::ffi::OsString;
-use std::fmt::Write as _;
+use std::fmt::Write;
 use std::path::PathBuf;
 
 use http::Method;
-use seal::Timestamp;
 use seal::json::{JsonKind, Tape, write_object};
 
 pub use ::asp::message;
@@ -51,7 +50,8 @@ pub use ::asp::state_machine::State;
 pub use ::asp::{AgentUri, MessageId, Performative, SessionId};
 use connection::Connection;
 pub use error::NodeError;
-pub use session::{AspSession, SendOutcome};
+pub use seal::Timestamp;
+pub use session::{AspSession, SendStatus};
 pub use view::{
     ConsentStatus, ObligationResult, PeerRefusal, SessionMessage, SessionOutcome, SessionSummary,
     SessionView, WaitingFor,
@@ -96,7 +96,7 @@ debug_tuple!(NodeBuilder, url);
 /// let invitation = SessionInvitation::new("agent://press.example/orders", "40 menus").terms(r#"{"copies":40}"#);
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "nobody is invited until it is sent"]
+#[must_use = "nothing is sent until the invitation is passed to `send_invitation`"]
 pub struct SessionInvitation {
     peer: String,
     subject: String,

@@ -47,17 +47,17 @@ pub struct AspSession {
 ///
 /// ```
 /// use sayso::asp::message::Close;
-/// use sayso::asp::{SendOutcome, State};
+/// use sayso::asp::{SendStatus, State};
 /// # testing::asp_example!(url, peer, {
 /// # let node = sayso::asp::Node::connect(url).open()?;
 /// let session = node.invite(&peer, "40 menus in braille").await?;
 /// let sent = session.send(Close::new("changed my mind")).await?;
-/// assert!(matches!(sent, SendOutcome::Sent { state: State::Closed, .. }));
+/// assert!(matches!(sent, SendStatus::Sent { state: State::Closed, .. }));
 /// # });
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum SendOutcome {
+pub enum SendStatus {
     /// The message is stored, and the node delivers it.
     Sent {
         /// Its id.
@@ -109,13 +109,13 @@ impl AspSession {
     }
 
     /// Sends a message. The node fills in ids, links, proofs and the signature.
-    pub async fn send(&self, body: impl Into<Body>) -> Result<SendOutcome, NodeError> {
+    pub async fn send(&self, body: impl Into<Body>) -> Result<SendStatus, NodeError> {
         let body = body.into();
         self.send_json(body.performative(), &body.to_json()).await
     }
 
     /// Like [`Self::send`], with the body as a JSON object.
-    pub async fn send_json(&self, performative: Performative, body: &str) -> Result<SendOutcome, NodeError> {
+    pub async fn send_json(&self, performative: Performative, body: &str) -> Result<SendStatus, NodeError> {
         let body = object(body, "the body")?;
         let request = write_object(|writer| {
             writer.key("performative").text(performative.as_str());
@@ -124,7 +124,7 @@ impl AspSession {
         let path = format!("{}/messages", self.path());
         let (status, response) =
             self.connection.request_with_status(Method::POST, &path, Some(request), None).await?;
-        parse_send_outcome(status, &response)
+        parse_send_status(status, &response)
             .ok_or_else(|| NodeError::UnexpectedResponse("it has no message id".to_owned()))
     }
 
@@ -236,15 +236,15 @@ impl Node {
     }
 }
 
-fn parse_send_outcome(status: u16, response: &str) -> Option<SendOutcome> {
+fn parse_send_status(status: u16, response: &str) -> Option<SendStatus> {
     let mut tape = Tape::default();
     let doc = tape.read(response).ok()?;
     let root = doc.root();
     let text = |name: &str| root.member(name).and_then(|value| value.text());
     if status == 202 {
-        return Some(SendOutcome::AwaitingConsent { reply_token: text("reply_token")?.into_owned() });
+        return Some(SendStatus::AwaitingConsent { reply_token: text("reply_token")?.into_owned() });
     }
-    Some(SendOutcome::Sent {
+    Some(SendStatus::Sent {
         message_id: MessageId::parse(&text("messageId")?).ok()?,
         sequence_number: root.member("sequenceNumber")?.source().parse().ok()?,
         state: State::parse(&text("state")?)?,

@@ -311,7 +311,7 @@ impl ConsentStatus {
         &self.performative
     }
 
-    /// Returns the token that [`SendOutcome::AwaitingConsent`](super::SendOutcome::AwaitingConsent) contains.
+    /// Returns the token that [`SendStatus::AwaitingConsent`](super::SendStatus::AwaitingConsent) contains.
     pub fn reply_token(&self) -> &str {
         &self.reply_token
     }

@@ -99,7 +99,8 @@ pub(crate) async fn an_invited_agent_joins_once_and_speaks_as_itself(mut fixture
     search.succeed("One at nine.").await.unwrap();
     own.succeed("Read.").await.unwrap();
     let (answer, _) = tokio::join!(scout.ask(payment_action()), fixture.listener.decide_next("accept"));
-    assert!(matches!(answer, Ok(Answer::Granted(_))), "{answer:?}");
+    let Ok(Answer::Granted(granted)) = answer else { panic!("{answer:?}") };
+    scout.call(granted, async |_| Ok::<_, std::convert::Infallible>(())).await.unwrap();
     session.finish("You leave at nine.").await.unwrap();
     // The session has ended for everybody in it.
     assert_eq!(scout.stopped().await, sayso::StopReason::Other);

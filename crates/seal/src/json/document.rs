@@ -39,7 +39,7 @@ impl JsonKind {
 /// One value or key on the tape. `start` and `end` are byte offsets in the text. For a string, they exclude the quotes.
 /// `next` is the index of the first node after this node and everything inside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Node {
+pub(super) struct TapeNode {
     pub(super) start: u32,
     pub(super) end: u32,
     pub(super) next: u32,
@@ -47,7 +47,7 @@ pub(super) struct Node {
     pub(super) flags: u8,
 }
 
-impl Node {
+impl TapeNode {
     /// Returns whether the node's source equals `bytes`.
     #[inline]
     pub(super) fn equals(&self, text: &str, bytes: &[u8]) -> bool {
@@ -94,7 +94,7 @@ pub struct ParseNotes {
 #[derive(Clone, Copy, Debug)]
 pub struct Doc<'d> {
     pub(super) text: &'d str,
-    pub(super) nodes: &'d [Node],
+    pub(super) nodes: &'d [TapeNode],
     pub(super) notes: ParseNotes,
 }
 
@@ -134,19 +134,19 @@ impl<'d> Doc<'d> {
 #[derive(Clone, Copy, Debug)]
 pub struct JsonValue<'d> {
     text: &'d str,
-    nodes: &'d [Node],
+    nodes: &'d [TapeNode],
     index: u32,
 }
 
 impl<'d> JsonValue<'d> {
     #[inline]
-    pub(super) fn node(&self) -> Node {
+    pub(super) fn node(&self) -> TapeNode {
         self.nodes[self.index as usize]
     }
 
     /// Returns the nodes of this value and of everything inside it.
     #[inline]
-    pub(super) fn tape(&self) -> &'d [Node] {
+    pub(super) fn tape(&self) -> &'d [TapeNode] {
         &self.nodes[self.index as usize..self.node().next as usize]
     }
 

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use super::document::{
-    Doc, ESCAPED, FLOAT, JsonKind, LONE_SURROGATE, NON_ASCII, Node, OUT_OF_RANGE, ParseNotes, TRUE,
+    Doc, ESCAPED, FLOAT, JsonKind, LONE_SURROGATE, NON_ASCII, OUT_OF_RANGE, ParseNotes, TRUE, TapeNode,
     UNSAFE_INTEGER,
 };
 use super::unescape::{parse_utf16_unit, unescape};
@@ -54,7 +54,7 @@ pub enum SyntaxErrorKind {
 /// The nodes of a parsed text. Their memory is reused for the next text.
 #[derive(Debug, Default)]
 pub struct Tape {
-    nodes: Vec<Node>,
+    nodes: Vec<TapeNode>,
 }
 
 impl Tape {
@@ -80,7 +80,7 @@ impl Tape {
 pub(super) struct TapeReader<'r> {
     pub(super) text: &'r str,
     pub(super) at: usize,
-    pub(super) nodes: &'r mut Vec<Node>,
+    pub(super) nodes: &'r mut Vec<TapeNode>,
     pub(super) notes: ParseNotes,
 }
 
@@ -110,7 +110,7 @@ impl TapeReader<'_> {
 
     fn push(&mut self, kind: JsonKind, start: usize, end: usize, flags: u8) {
         let next = self.nodes.len() as u32 + 1;
-        self.nodes.push(Node { start: start as u32, end: end as u32, next, kind, flags });
+        self.nodes.push(TapeNode { start: start as u32, end: end as u32, next, kind, flags });
     }
 
     pub(super) fn parse_value(&mut self, depth: u32) -> Result<(), SyntaxError> {
@@ -330,7 +330,7 @@ impl TapeReader<'_> {
 #[inline]
 pub(super) fn note_key(
     text: &str,
-    nodes: &[Node],
+    nodes: &[TapeNode],
     key_index: usize,
     depth: u32,
     seen_keys: &mut u64,

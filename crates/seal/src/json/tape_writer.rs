@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::document::{
-    Doc, ESCAPED, JsonKind, LONE_SURROGATE, NON_ASCII, Node, OUT_OF_RANGE, ParseNotes, TRUE, UNSAFE_INTEGER,
+    Doc, ESCAPED, JsonKind, LONE_SURROGATE, NON_ASCII, OUT_OF_RANGE, ParseNotes, TRUE, TapeNode,
+    UNSAFE_INTEGER,
 };
 use super::reader::{MAX_DEPTH, SyntaxError, SyntaxErrorKind, Tape, TapeReader, note_key};
 use super::writer::{quote_with_short_escapes, write_number};
@@ -13,7 +14,7 @@ use super::{JsonValue, find_end_of_unescaped_text};
 #[derive(Clone, Debug)]
 pub struct OwnedDoc {
     text: Box<str>,
-    nodes: Box<[Node]>,
+    nodes: Box<[TapeNode]>,
     notes: ParseNotes,
 }
 
@@ -69,7 +70,7 @@ const BYTES_PER_NODE: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub struct TapeWriter {
     out: String,
-    nodes: Vec<Node>,
+    nodes: Vec<TapeNode>,
     notes: ParseNotes,
     /// The open containers: the tape index of each, and a bit set of its hashed keys.
     open_containers: Vec<(usize, u64)>,
@@ -129,10 +130,10 @@ impl TapeWriter {
         let mut tape = Tape::default();
         match (tape.read(&self.out), self.doc()) {
             (Ok(parsed), Ok(written)) => {
-                let is_same = |(parsed, written): (&Node, &Node)| {
+                let is_same = |(parsed, written): (&TapeNode, &TapeNode)| {
                     let text = self.out.get(written.start as usize..written.end as usize);
-                    Node { flags: parsed.flags & !NON_ASCII, ..*parsed }
-                        == Node { flags: written.flags & !NON_ASCII, ..*written }
+                    TapeNode { flags: parsed.flags & !NON_ASCII, ..*parsed }
+                        == TapeNode { flags: written.flags & !NON_ASCII, ..*written }
                         && (written.flags & NON_ASCII != 0
                             || written.kind != JsonKind::Text
                             || text.is_some_and(str::is_ascii))
@@ -165,7 +166,7 @@ impl TapeWriter {
     #[inline]
     fn push(&mut self, kind: JsonKind, start: usize, end: usize, flags: u8) {
         let next = self.nodes.len() as u32 + 1;
-        self.nodes.push(Node { start: start as u32, end: end as u32, next, kind, flags });
+        self.nodes.push(TapeNode { start: start as u32, end: end as u32, next, kind, flags });
     }
 
     fn open(&mut self, kind: JsonKind, bracket: char) {
@@ -310,7 +311,7 @@ impl TapeWriter {
         let byte_shift = (self.out.len() as u32).wrapping_sub(first.start - quote_length);
         let node_shift = (index as u32).wrapping_sub(value.index());
         self.out.push_str(source);
-        self.nodes.extend(nodes.iter().map(|node| Node {
+        self.nodes.extend(nodes.iter().map(|node| TapeNode {
             start: node.start.wrapping_add(byte_shift),
             end: node.end.wrapping_add(byte_shift),
             next: node.next.wrapping_add(node_shift),

@@ -3,12 +3,12 @@
 //! The nodes and the hub are child processes of this program on free ports. Two scripted agents negotiate through them with
 //! the `sayso` crate, like any other agents. The buyer's node asks the person before it commits.
 
-use std::fmt::Write as _;
-use std::io::{BufRead, BufReader};
+use std::fmt::Write;
+use std::io::{BufRead, BufReader, IsTerminal};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use asp::message::{
@@ -19,10 +19,10 @@ use listen::client::Address;
 use listen::terminal::{self, AutoAnswerMode, TerminalCommand, TerminalHooks, TerminalSettings};
 use listen::{Announcement, AnnouncementKind};
 use node::Identity;
-use sayso::asp::{AspSession, Node, NodeError, SendOutcome, State};
+use sayso::asp::{AspSession, Node, NodeError, SendStatus, State};
 use seal::json::{RawJson, write_object};
 use seal::{Random, SystemRandom, Timestamp, UnixMillis};
-use tokio::sync::{mpsc as channel, oneshot};
+use tokio::sync::{Notify, mpsc as channel, oneshot};
 
 use super::super::transcript_file::{self, CommandError};
 use super::super::verify;
@@ -37,8 +37,9 @@ use crate::output::{describe_io_error, print_stderr, print_stdout, printable};
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a scripted agent waits for the other one.
 const STEP_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a person has to answer; and how long if nobody will.
+/// How long a person has to answer: at a terminal, through a pipe, and if nobody will answer.
 const ANSWER_SECONDS: u32 = 300;
+const PIPED_ANSWER_SECONDS: u32 = 30;
 const UNATTENDED_ANSWER_SECONDS: u32 = 5;
 /// How long to wait until the last announcements have arrived.
 const LAST_ANNOUNCEMENTS: Duration = Duration::from_millis(500);
@@ -160,6 +161,8 @@ struct Network {
     press_agent: AgentUri,
     buyer_agent: AgentUri,
     folder: PathBuf,
+    /// Notified when the person is asked.
+    question_asked: Arc<Notify>,
 }
 
 impl Network {
@@ -175,6 +178,7 @@ impl Network {
         let press_agent = create_identity(folder, "press", "The Braille Press", ports[1])?;
         let answer_seconds = match arguments.auto {
             Some(AutoAnswer::Reject | AutoAnswer::LetExpire) => UNATTENDED_ANSWER_SECONDS,
+            None if !std::io::stdin().is_terminal() => PIPED_ANSWER_SECONDS,
             None | Some(AutoAnswer::Accept) => ANSWER_SECONDS,
         };
         let policy = format!("[consent]\ntimeout_seconds = {answer_seconds}\n");
@@ -193,7 +197,15 @@ impl Network {
         let hub_url = hub.as_ref().map(|hub| hub.url.as_str());
         let buyer = start_node("buyer", "press", ports[0], hub_url)?;
         let press = start_node("press", "buyer", ports[1], None)?;
-        Ok(Self { buyer, press, press_agent, buyer_agent, folder: folder.to_owned(), hub })
+        Ok(Self {
+            buyer,
+            press,
+            press_agent,
+            buyer_agent,
+            folder: folder.to_owned(),
+            hub,
+            question_asked: Arc::default(),
+        })
     }
 
     /// Runs the negotiation, with a listener if there is a hub.
@@ -212,10 +224,13 @@ impl Network {
             Some(AutoAnswer::Reject) => AutoAnswerMode::Reject,
             Some(AutoAnswer::LetExpire) => AutoAnswerMode::LetExpire,
         };
+        if !std::io::stdin().is_terminal() {
+            settings.preferences.answer_grace = Duration::ZERO;
+        }
         let (commands, command_receiver) = channel::channel(ANNOUNCEMENT_QUEUE);
         let (ready, is_ready) = oneshot::channel();
         let hooks = TerminalHooks {
-            input: Some(terminal::stdin_lines()),
+            input: Some(self.typed_lines()),
             commands: Some(command_receiver),
             ready: Some(ready),
             ..TerminalHooks::default()
@@ -244,6 +259,26 @@ impl Network {
                 Err(failure) => Err(CommandError::cannot_run(failure.0)),
             },
         }
+    }
+
+    /// Returns the lines of standard input. Those of a pipe are held until the question is announced.
+    fn typed_lines(&self) -> channel::Receiver<String> {
+        let mut lines = terminal::stdin_lines();
+        if std::io::stdin().is_terminal() {
+            return lines;
+        }
+        let (sender, input) = channel::channel(ANNOUNCEMENT_QUEUE);
+        let question_asked = self.question_asked.clone();
+        tokio::spawn(async move {
+            question_asked.notified().await;
+            tokio::time::sleep(LAST_ANNOUNCEMENTS).await;
+            while let Some(line) = lines.recv().await {
+                if sender.send(line).await.is_err() {
+                    return;
+                }
+            }
+        });
+        input
     }
 
     async fn negotiate(
@@ -300,7 +335,8 @@ impl Network {
 
         say("The buyer wants to commit.".to_owned()).await;
         match in_time(buyer.send(self.commitment()?)).await? {
-            SendOutcome::AwaitingConsent { reply_token } => {
+            SendStatus::AwaitingConsent { reply_token } => {
+                self.question_asked.notify_one();
                 let consent =
                     buyer.wait_for_consent(&reply_token).await.map_err(|error| error.to_string())?;
                 if !consent.is_accepted() {

@@ -15,6 +15,8 @@ use testing::http::{EventStream, TestClient, TestResponse};
 use testing::hub::{HubProcess, reserved_address};
 use testing::messages::REPLY_CAPABILITIES;
 
+const RECEIPT_KEY_PATH: &str = "/.well-known/sayso-receipt-key.json";
+
 /// The side whose person is asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asked {
@@ -59,7 +61,7 @@ impl TestHub {
     }
 
     fn receipt_key(&self) -> seal::es256::VerifyingKey {
-        let text = self.client().get("/.well-known/sayso-receipt-key.json").body;
+        let text = self.client().get(RECEIPT_KEY_PATH).body;
         match seal::Jwk::read(&aaep::json::OwnedDoc::read(&text).unwrap().doc().root()).unwrap() {
             seal::Jwk::P256(key) => key,
             other => panic!("{other:?}"),
@@ -176,7 +178,7 @@ impl World {
         Self::start_with(asked, "", |hub| hub.address.clone())
     }
 
-    /// Starts both nodes. `policy` is the asking node's policy, and `hub_address` is where it finds the hub.
+    /// Starts both nodes. `policy` is a part of their policy, and `hub_address` is where it finds the hub.
     pub(super) fn start_with(
         asked: Asked,
         policy: &str,
@@ -190,11 +192,17 @@ impl World {
             &folder.path().join("peers.txt"),
             "Buyer-identity/card.json\nSeller-identity/card.json\n",
         );
+        let deposit = format!(r#"{{ agent = "{}", amount = "5000.00", currency = "EUR" }}"#, buyer.agent);
+        let ceilings = r#"["5000", "5000", "5000", "5000", "5000"]"#;
+        let policy = format!("[escrow]\ndeposits = [{deposit}]\nceilings = {ceilings}\n{policy}");
         let policy_file = folder.path().join("policy.toml");
-        write_private_file(&policy_file, policy);
+        write_private_file(&policy_file, &policy);
+        for node in [&mut buyer, &mut seller] {
+            node.arguments.extend(["--policy", policy_file.to_str().unwrap()].map(str::to_owned));
+        }
         let node = if asked == Asked::Buyer { &mut buyer } else { &mut seller };
         let url = format!("http://{}", hub_address(&hub));
-        node.arguments.extend(["--hub", &url, "--policy", policy_file.to_str().unwrap()].map(str::to_owned));
+        node.arguments.extend(["--hub", &url].map(str::to_owned));
         buyer.restart();
         seller.restart();
         Self { buyer, seller, hub, folder }
@@ -247,9 +255,13 @@ impl World {
             std::fs::write(&path, text).unwrap();
             path.to_str().unwrap().to_owned()
         };
-        let (transcript_file, cards_file) =
-            (file("transcript.jsonl", &transcript), file("cards.jsonl", &cards));
-        let run = run_sayso(&["asp", "verify", "--cards", &cards_file, &transcript_file], "");
+        let files = [
+            file("hub.jwk", &self.hub.client().get(RECEIPT_KEY_PATH).body),
+            file("cards.jsonl", &cards),
+            file("transcript.jsonl", &transcript),
+        ];
+        let [key, cards, transcript_file] = files.each_ref().map(String::as_str);
+        let run = run_sayso(&["asp", "verify", "--hub-key", key, "--cards", cards, transcript_file], "");
         assert_eq!(run.exit_code, 0, "{}{}", run.stdout, run.stderr);
         transcript.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
@@ -284,7 +296,7 @@ pub(super) struct Listener {
     client: TestClient,
     subscription: String,
     stream: EventStream,
-    /// What was heard so far.
+    /// What the node has said so far.
     pub(super) heard: Vec<String>,
 }
 
@@ -318,7 +330,9 @@ impl Listener {
             assert!(std::time::Instant::now() < give_up_at, "no {expected} after {:#?}", self.heard);
             let Some(data) = line.strip_prefix("data: ") else { continue };
             let event: Value = serde_json::from_str(data).unwrap();
-            if let Some(text) = event["summary_normal"].as_str() {
+            // The hub itself adds changes of state.
+            let is_from_node = testing::messages::short_type(&event) != "state.changed";
+            if let Some(text) = event["summary_normal"].as_str().filter(|_| is_from_node) {
                 self.heard.push(text.to_owned());
             }
             if is_expected(&event) {

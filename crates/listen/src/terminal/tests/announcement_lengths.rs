@@ -219,7 +219,7 @@ fn measure_with_espeak() {
             .output()
             .unwrap();
         // 22,050 samples of two bytes are one second.
-        let seconds = output.stdout.len() as f64 / 44_100.0;
+        let seconds = f64::from(u32::try_from(output.stdout.len()).unwrap()) / 44_100.0;
         println!("| {name} | {} | {seconds:.1} | {}", word_count(&text), text.replace('\n', " / "));
     }
 }
