@@ -41,7 +41,7 @@ fn an_unknown_sender_is_refused() {
     let invitation = stranger.session(&node).invitation("let me in").text;
     for path in [SESSIONS.to_owned(), format!("{SESSIONS}/{}/messages", uuid())] {
         let headers = [stranger.authorization(), ASP_JSON.to_owned()];
-        let response = stranger.send_with_headers(&node, "POST", &path, &headers, &invitation);
+        let response = RawPeer::send_with_headers(&node, "POST", &path, &headers, &invitation);
         assert_status(&response, 403, "the card of this agent is not pinned");
     }
     assert_eq!(open_sessions(&node), 0);
@@ -52,7 +52,7 @@ fn a_request_without_its_own_fresh_proof_is_refused() {
     let (peer, other) = (RawPeer::new("peer"), RawPeer::new("other"));
     let node = start(&[&peer, &other]);
     let invitation = peer.session(&node).invitation("a talk").text;
-    let post = |headers: &[String]| peer.send_with_headers(&node, "POST", SESSIONS, headers, &invitation);
+    let post = |headers: &[String]| RawPeer::send_with_headers(&node, "POST", SESSIONS, headers, &invitation);
     let valid = || peer.claims(&node, "POST", SESSIONS);
     let refused = |claims: seal::dpop::HttpClaims, part: &str| {
         let response = post(&peer.headers(&claims));
@@ -198,7 +198,9 @@ fn giant_and_malformed_messages_are_refused() {
     let client = headers.iter().fold(node.client(), |client, header| client.with_header(header));
     let mut stream = client.connect();
     let mut request = format!("POST {SESSIONS} HTTP/1.1\r\nHost: {}\r\n", node.address).into_bytes();
-    headers.iter().for_each(|header| request.extend(format!("{header}\r\n").into_bytes()));
+    for header in &headers {
+        request.extend(format!("{header}\r\n").into_bytes());
+    }
     request.extend(b"Connection: close\r\nContent-Length: 2\r\n\r\n\xff\xfe");
     stream.write_all(&request).unwrap();
     let mut response = String::new();
@@ -370,11 +372,12 @@ fn trust_on_first_use_pins_a_card_once() {
             nonce: None,
             ath: Some(token_hash(&access_token(&peer.keys))),
         };
-        let response = peer.send_with_headers(&node, "POST", SESSIONS, &peer.headers(&claims), &invitation);
+        let response =
+            RawPeer::send_with_headers(&node, "POST", SESSIONS, &peer.headers(&claims), &invitation);
         let Some(nonce) = header(&response, "DPoP-Nonce") else { return response };
         claims.nonce = Some(nonce);
         claims.claims.jti = uuid();
-        peer.send_with_headers(&node, "POST", SESSIONS, &peer.headers(&claims), &invitation)
+        RawPeer::send_with_headers(&node, "POST", SESSIONS, &peer.headers(&claims), &invitation)
     };
 
     // No card, a card with a broken signature, and the card of another agent.
@@ -420,7 +423,7 @@ fn a_revoked_agent_is_refused_although_it_is_pinned() {
         (SESSIONS.to_owned(), peer.session(&node).invitation("again").text),
     ] {
         let headers = [peer.authorization(), format!("Asp-Agent-Id: {agent}"), ASP_JSON.to_owned()];
-        let response = peer.send_with_headers(&node, "POST", &path, &headers, &message);
+        let response = RawPeer::send_with_headers(&node, "POST", &path, &headers, &message);
         assert_status(&response, 403, "unauthorized");
     }
     let invite = json!({"peer": agent, "subject": "x"}).to_string();

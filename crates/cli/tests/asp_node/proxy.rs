@@ -34,7 +34,6 @@ type FaultSource = Box<dyn FnMut(&[u8]) -> Fault + Send>;
 
 /// The proxy, which runs until the test ends.
 pub(crate) struct Proxy {
-    pub(crate) address: String,
     network: Arc<Network>,
 }
 
@@ -62,7 +61,6 @@ impl Proxy {
         target: &str,
         choose: impl FnMut(&[u8]) -> Fault + Send + 'static,
     ) -> Self {
-        let address = listener.local_addr().unwrap().to_string();
         let network = Arc::new(Network {
             target: target.to_owned(),
             choose: Mutex::new(Box::new(choose)),
@@ -71,7 +69,7 @@ impl Proxy {
             forwarded: Mutex::default(),
             has_forwarded: Condvar::new(),
         });
-        let proxy = Self { address, network: network.clone() };
+        let proxy = Self { network: network.clone() };
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 let network = network.clone();

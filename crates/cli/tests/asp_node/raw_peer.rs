@@ -85,7 +85,7 @@ impl RawPeer {
     /// Returns the claims of a valid proof, with the node's current nonce.
     pub(crate) fn claims(&self, node: &TestNode, method: &str, path: &str) -> HttpClaims {
         let challenge =
-            self.send_with_headers(node, "GET", "/v1/asp/sessions/x", &[self.authorization()], "");
+            Self::send_with_headers(node, "GET", "/v1/asp/sessions/x", &[self.authorization()], "");
         assert_eq!(challenge.status, 401, "{challenge:?}");
         HttpClaims {
             claims: Claims {
@@ -112,7 +112,6 @@ impl RawPeer {
     }
 
     pub(crate) fn send_with_headers(
-        &self,
         node: &TestNode,
         method: &str,
         path: &str,
@@ -126,7 +125,7 @@ impl RawPeer {
     /// Sends a request with a valid proof.
     pub(crate) fn send(&self, node: &TestNode, method: &str, path: &str, body: &str) -> TestResponse {
         let headers = self.headers(&self.claims(node, method, path));
-        self.send_with_headers(node, method, path, &headers, body)
+        Self::send_with_headers(node, method, path, &headers, body)
     }
 
     pub(crate) fn get(&self, node: &TestNode, path: &str) -> TestResponse {

@@ -223,11 +223,6 @@ impl Script {
             .say(PRESS, "OBSERVE", json!({"subject": "the layout of page 3"}))
             .say(BUYER, "CLOSE", json!({"reason": "answered"}))
     }
-
-    /// A short session: an invitation, a question, an answer and an orderly end.
-    pub(crate) fn short() -> Self {
-        Self::proofreading()
-    }
 }
 
 /// Runs a script as the programs of both agents would. A program whose request got no answer looks at the session, and

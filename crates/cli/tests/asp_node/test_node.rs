@@ -1,6 +1,7 @@
 //! A node in a process of its own, which is started again whenever it is killed, and pairs of nodes that pin each other.
 
 use std::collections::VecDeque;
+use std::fmt::Write;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -114,7 +115,7 @@ impl NodeBuilder {
     /// Deposits money for the escrow of an agent.
     pub(crate) fn deposit(mut self, agent: &str) -> Self {
         let deposit = format!("{{ agent = \"{agent}\", amount = \"1000000.00\", currency = \"EUR\" }}");
-        self.policy += &format!("deposits = [{deposit}]\n");
+        let _ = writeln!(self.policy, "deposits = [{deposit}]");
         self
     }
 
@@ -325,14 +326,7 @@ impl TestNode {
         Some(found["sessionId"].as_str().unwrap().to_owned())
     }
 
-    /// Sends an invitation, which the node must accept.
-    #[track_caller]
-    pub(crate) fn invite(&self, peer: &str, subject: &str) -> String {
-        let response = self.try_invite(peer, subject, 600).expect("a response");
-        assert_eq!(response.status, 201, "{response:?}");
-        response.json_str("sessionId")
-    }
-
+    /// Sends an invitation. Returns `None` if the node did not answer.
     pub(crate) fn try_invite(&self, peer: &str, subject: &str, valid_seconds: i64) -> Option<TestResponse> {
         let valid_until = timestamp_in(valid_seconds);
         let request = json!({"peer": peer, "subject": subject, "terms": {}, "validUntil": valid_until});
@@ -382,10 +376,6 @@ impl TestNode {
     /// Returns how many processes were listening until now.
     pub(crate) fn starts(&self) -> usize {
         self.supervisor.state.lock().unwrap().starts
-    }
-
-    pub(crate) fn pid(&self) -> u32 {
-        self.supervisor.wait_until_running()
     }
 }
 
