@@ -67,13 +67,19 @@ impl Node {
                 crash_point::pass("deliver.after");
             }
             self.peers().record_contact(handle.info.peer.agent_id(), answer.is_ok(), unix_now());
+            // An answer that may change is a failed attempt, so that it does not keep the node trying for ever.
+            let answer = match answer {
+                Ok(DeliveryAnswer::Rejected { reason, is_final: false, .. }) => {
+                    Err(PeerError::NotTaken(reason))
+                }
+                answer => answer,
+            };
             let result = match answer {
                 Ok(DeliveryAnswer::Stored) => self.settle(handle, next.id).await,
                 Ok(DeliveryAnswer::Refused { reject }) => self.handle_reject(handle, &next, &reject).await,
-                Ok(DeliveryAnswer::Rejected { code, reason, is_final: true }) => {
+                Ok(DeliveryAnswer::Rejected { code, reason, .. }) => {
                     self.abandon(handle, &next, &code, &reason).await
                 }
-                Ok(DeliveryAnswer::Rejected { is_final: false, .. }) => Ok(false),
                 Err(error) => {
                     let delay = match &error {
                         PeerError::Busy(delay) => *delay,

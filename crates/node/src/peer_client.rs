@@ -54,6 +54,9 @@ pub(crate) enum PeerError {
     /// The answer makes no sense.
     #[error("the peer's answer is invalid: status {0}")]
     InvalidAnswer(u16),
+    /// The peer did not take the message, but may do so later.
+    #[error("the peer did not take the message: {0}")]
+    NotTaken(String),
     /// No proof can be made.
     #[error("no DPoP proof can be made")]
     NoProof,

@@ -198,7 +198,7 @@ fn giant_and_malformed_messages_are_refused() {
     let client = headers.iter().fold(node.client(), |client, header| client.with_header(header));
     let mut stream = client.connect();
     let mut request = format!("POST {SESSIONS} HTTP/1.1\r\nHost: {}\r\n", node.address).into_bytes();
-    for header in headers {
+    for header in &headers {
         request.extend(format!("{header}\r\n").into_bytes());
     }
     request.extend(b"Connection: close\r\nContent-Length: 2\r\n\r\n\xff\xfe");

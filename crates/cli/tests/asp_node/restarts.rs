@@ -1,7 +1,7 @@
 //! What a node keeps over a restart: deadlines, and sessions that began with earlier keys.
 
 use crate::script::{BUYER, PRESS, Script, assert_same_end, run_script};
-use crate::test_node::{Storage, Transport, poll, start_pair, timestamp_in};
+use crate::test_node::{Storage, Transport, View, poll, start_pair, timestamp_in};
 
 #[test]
 fn a_deadline_that_passed_while_the_node_was_down_has_passed() {
@@ -17,7 +17,7 @@ fn a_deadline_that_passed_while_the_node_was_down_has_passed() {
         })
     });
     for node in [&buyer, &press] {
-        let view = node.wait_for(&session, "the timeout", super::test_node::View::is_terminal);
+        let view = node.wait_for(&session, "the timeout", View::is_terminal);
         assert_eq!(view.0["outcome"]["reason"], "timeout: the invitation timer expired");
     }
     assert_eq!(buyer.transcript(&session), press.transcript(&session));

@@ -85,7 +85,7 @@ fn messages_are_read_in_pages() {
         assert_eq!(peer.get(&node, &format!("{path}?{query}")).status, 400, "{query}");
     }
     // What a peer reads is enough to verify the session.
-    let transcript = expected.iter().fold(String::new(), |text, line| text + line + "\n");
+    let transcript = expected.join("\n") + "\n";
     verify(
         &transcript,
         &format!("{}\n{}", peer.card.as_str(), std::fs::read_to_string(node.card_path()).unwrap()),
@@ -162,8 +162,8 @@ fn the_event_stream_resumes_after_the_last_event() {
     assert_eq!(response.status, 400, "{response:?}");
 }
 
-/// Answers deliveries like a peer's node that is down until it is released.
-fn start_receiver(released: Arc<AtomicBool>) -> String {
+/// Answers deliveries with a status until it is released, and then accepts them.
+fn start_receiver(refusal: &'static str, released: Arc<AtomicBool>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
@@ -178,7 +178,7 @@ fn start_receiver(released: Arc<AtomicBool>) -> String {
                         json!({"messageId": message["messageId"], "sequenceNumber": 0, "state": "CLOSED"}),
                     )
                 } else {
-                    ("503 Service Unavailable", json!({}))
+                    (refusal, json!({}))
                 };
                 let body = body.to_string();
                 let _ = write!(client, "HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
@@ -191,7 +191,10 @@ fn start_receiver(released: Arc<AtomicBool>) -> String {
 #[test]
 fn the_event_stream_does_not_end_before_the_last_message() {
     let released = Arc::new(AtomicBool::new(false));
-    let peer = RawPeer::with_agent(&format!("agent://{}/peer", start_receiver(released.clone())));
+    let peer = RawPeer::with_agent(&format!(
+        "agent://{}/peer",
+        start_receiver("503 Service Unavailable", released.clone())
+    ));
     let node = start(&[&peer]);
     let session = conversation_of(&peer, &node, 5);
     let path = format!("{SESSIONS}/{}/events", session.id);
@@ -205,6 +208,20 @@ fn the_event_stream_does_not_end_before_the_last_message() {
     let (id, message) = next_message(&mut stream);
     assert_eq!((&*id, &message["performative"]), ("6", &json!("CLOSE")));
     assert!(stream.is_closed());
+}
+
+#[test]
+fn a_message_that_the_other_side_never_takes_is_given_up() {
+    // A path can be missing while a proxy starts, so this answer is not final.
+    let address = start_receiver("404 Not Found", Arc::default());
+    let peer = RawPeer::with_agent(&format!("agent://{address}/peer"));
+    let policy = "[limits]\nretry_delay_ms = 20\nmax_retry_delay_ms = 100\ndelivery_timeout_seconds = 1\n";
+    let node = start_node(NodeBuilder::new("press").policy(policy), &[&peer]);
+    let session =
+        node.try_invite(peer.card.agent_id().as_str(), "a talk", 600).unwrap().json_str("sessionId");
+    let view = node.wait_for(&session, "the end of the delivery", |view| view.0["refusals"] != json!([]));
+    assert_eq!(view.0["refusals"][0]["code"], "timeout", "{view:?}");
+    assert_ne!(view.0["waitingFor"], "delivery");
 }
 
 #[test]

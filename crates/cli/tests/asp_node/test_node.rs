@@ -1,6 +1,7 @@
 //! A node in a process of its own, which is started again whenever it is killed, and pairs of nodes that pin each other.
 
 use std::collections::VecDeque;
+use std::fmt::Write;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -114,7 +115,7 @@ impl NodeBuilder {
     /// Deposits money for the escrow of an agent.
     pub(crate) fn deposit(mut self, agent: &str) -> Self {
         let deposit = format!("{{ agent = \"{agent}\", amount = \"1000000.00\", currency = \"EUR\" }}");
-        self.policy = format!("{}deposits = [{deposit}]\n", self.policy);
+        let _ = writeln!(self.policy, "deposits = [{deposit}]");
         self
     }
 
@@ -325,6 +326,7 @@ impl TestNode {
         Some(found["sessionId"].as_str().unwrap().to_owned())
     }
 
+    /// Sends an invitation. Returns `None` if the node did not answer.
     pub(crate) fn try_invite(&self, peer: &str, subject: &str, valid_seconds: i64) -> Option<TestResponse> {
         let valid_until = timestamp_in(valid_seconds);
         let request = json!({"peer": peer, "subject": subject, "terms": {}, "validUntil": valid_until});
