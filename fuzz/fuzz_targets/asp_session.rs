@@ -8,10 +8,10 @@
 
 #![no_main]
 
-use asp::message::Body;
+use asp::message::{Body, TrustScore};
 use asp::session::{AspSession, IncomingMessage, Party, ReceiverChecks, SessionRules};
 use asp::state_machine::{AnyStateInterpretation, Role, State};
-use asp::{AgentUri, AspLimits, ConformanceLevel, Performative};
+use asp::{AgentUri, AspLimits, ConformanceLevel, MessageId, Performative};
 use libfuzzer_sys::fuzz_target;
 use seal::UnixMillis;
 
@@ -59,10 +59,14 @@ fn run_line(session: &mut AspSession, now: &mut UnixMillis, line: &str) {
         body: &body,
         sent_at: *now,
         response_timeout_ms: sender.contains('r').then_some(5000),
+        message_id: MessageId::parse("01890a5d-ac96-774b-bcce-b302099a8057").expect("a UUID of version 7"),
+        constraints: None,
+        tokens_used: None,
         checks: ReceiverChecks {
             is_trusted: !sender.contains('t'),
             is_funded: !sender.contains('f'),
             is_card_pinned: !sender.contains('c'),
+            trust_score: (!sender.contains('t')).then_some(TrustScore::MAX),
         },
     };
     let session_before = session.clone();

@@ -21,8 +21,11 @@ use crate::person::{
     AskedQuestion, BoundCall, HubError, PersonAnswer, PersonQuestion, QuestionKind, deadline_after,
 };
 use crate::records::{ConsentOutcome, ConsentRequest, SessionRecord};
-use crate::send::SendOutcome;
+use crate::send::{SendOutcome, send_signed};
 use crate::session::{RefusalNotice, SessionHandle, SessionState};
+
+/// The time between two attempts to store a no.
+const STORAGE_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 impl Node {
     /// Returns whether a person must be asked before this message is sent.
@@ -330,14 +333,22 @@ impl Node {
             });
             resolution.data = RawJson::parse(&data).ok();
             let outcome = ConsentOutcome::Answered { response, receipt, signature };
-            let record =
-                SessionRecord::ConsentResolved { request: request.id.clone(), outcome: outcome.clone() };
-            self.commit(&mut state, Batch::of_session(handle.info.id, vec![record])).await?;
+            let checks = self.checks_of_own_message(handle, &state, &Body::Inform(resolution.clone()));
+            let sent = send_signed(&mut state.participant, resolution.into(), None, checks)?;
+            // The answer and the message are stored together, so that a crash cannot lose one of them.
+            let records = vec![
+                SessionRecord::ConsentResolved { request: request.id.clone(), outcome: outcome.clone() },
+                SessionRecord::Step(StoredStep::from(&sent)),
+            ];
+            self.commit(&mut state, Batch::of_session(handle.info.id, records)).await?;
             state.consent = None;
             state.last_consent = Some((request.clone(), outcome));
-            self.send_message(handle, &mut state, resolution.into(), None).await.map(drop)
+            self.narrate_sent(handle, &state, &sent);
+            self.finish_change(handle, &mut state).await
         };
-        Self::log_failure(handle.info.id, result.await);
+        if let Err(error) = result.await {
+            self.refuse_consent(handle, request, error.to_string()).await;
+        }
     }
 
     /// Records a no. The message is not sent.
@@ -347,25 +358,37 @@ impl Node {
         request: &ConsentRequest,
         reason: String,
     ) {
-        let result = async {
-            let mut state = self.lock(handle).await?;
-            if state.consent.as_ref().is_none_or(|asked| asked.id != request.id) {
-                return Ok(());
+        self.peers().escrow.forget_promise(handle.info.id);
+        loop {
+            match self.store_refusal(handle, request, reason.clone()).await {
+                // Without the record, the session would wait for this answer for ever.
+                Err(NodeError::Storage(_)) => tokio::time::sleep(STORAGE_RETRY_DELAY).await,
+                result => return Self::log_failure(handle.info.id, result),
             }
-            state.consent = None;
-            state.note_refusal(RefusalNotice {
-                performative: request.performative.clone(),
-                code: RejectCode::PolicyViolation.as_str().to_owned(),
-                reason: reason.clone(),
-            });
-            let outcome = ConsentOutcome::Refused { reason };
-            let record =
-                SessionRecord::ConsentResolved { request: request.id.clone(), outcome: outcome.clone() };
-            self.commit(&mut state, Batch::of_session(handle.info.id, vec![record])).await?;
-            state.last_consent = Some((request.clone(), outcome));
-            self.finish_change(handle, &mut state).await
-        };
-        Self::log_failure(handle.info.id, result.await);
+        }
+    }
+
+    async fn store_refusal(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        request: &ConsentRequest,
+        reason: String,
+    ) -> Result<(), NodeError> {
+        let mut state = self.lock(handle).await?;
+        if state.consent.as_ref().is_none_or(|asked| asked.id != request.id) {
+            return Ok(());
+        }
+        state.consent = None;
+        state.note_refusal(RefusalNotice {
+            performative: request.performative.clone(),
+            code: RejectCode::PolicyViolation.as_str().to_owned(),
+            reason: reason.clone(),
+        });
+        let outcome = ConsentOutcome::Refused { reason };
+        let record = SessionRecord::ConsentResolved { request: request.id.clone(), outcome: outcome.clone() };
+        self.commit(&mut state, Batch::of_session(handle.info.id, vec![record])).await?;
+        state.last_consent = Some((request.clone(), outcome));
+        self.finish_change(handle, &mut state).await
     }
 
     /// Checks whether the session machine would accept a message of ours now.
@@ -401,6 +424,13 @@ impl Node {
         let (kind, call) = if let Body::Escalate(escalate) = body {
             (QuestionKind::Escalation(escalate.clone()), None)
         } else {
+            if let Body::Accept(accept) = body
+                && (accept.note.is_some() || accept.other.iter().next().is_some())
+            {
+                return Err(
+                    "an acceptance that is put to a person cannot have a note or other members".to_owned()
+                );
+            }
             let arguments = asp::consent::arguments(handle.info.id, body, commitment);
             let arguments = arguments.map_err(|error| error.to_string())?;
             let tool = asp::consent::tool(body).ok_or("this message needs no consent")?;

@@ -69,7 +69,7 @@ impl ProofVerifier {
         state.nonce.clone()
     }
 
-    /// Verifies the proof of a request with the key of the sender's card.
+    /// Verifies the proof of a request with the key of the sender's card, and uses it up.
     pub(crate) fn verify(
         &self,
         proof: &str,
@@ -78,6 +78,20 @@ impl ProofVerifier {
         url: &str,
         now: UnixMillis,
     ) -> Result<(), ProofError> {
+        let jti = self.check(proof, key, method, url, now)?;
+        self.use_up(&jti, now)
+    }
+
+    /// Verifies the proof of a request, and returns its id. It counts as used only after [`Self::use_up`], so that a sender
+    /// that is over its limit does not fill the memory of proofs.
+    pub(crate) fn check(
+        &self,
+        proof: &str,
+        key: &es256::VerifyingKey,
+        method: &str,
+        url: &str,
+        now: UnixMillis,
+    ) -> Result<String, ProofError> {
         let HttpClaims { claims, nonce, ath } =
             dpop::verify_http(proof, key).map_err(|error| ProofError::Invalid(error.to_string()))?;
         let invalid = |claim: &str| {
@@ -96,14 +110,23 @@ impl ProofVerifier {
             return invalid("ath");
         }
         self.nonce(now);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let is_current = nonce.is_some_and(|nonce| {
             nonce == state.nonce || state.previous_nonce.as_ref().is_some_and(|previous| nonce == *previous)
         });
         if !is_current {
             return Err(ProofError::UseNonce);
         }
-        state.seen.insert(&claims.jti, now.seconds()).map_err(|error| match error {
+        if state.seen.contains(&claims.jti) {
+            return Err(ProofError::Invalid(dpop::ReplayError::Replayed.to_string()));
+        }
+        Ok(claims.jti)
+    }
+
+    /// Uses up a proof. Fails if it was used before.
+    pub(crate) fn use_up(&self, jti: &str, now: UnixMillis) -> Result<(), ProofError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.seen.insert(jti, now.seconds()).map_err(|error| match error {
             dpop::ReplayError::Replayed => ProofError::Invalid(error.to_string()),
             dpop::ReplayError::Full => ProofError::Full,
         })

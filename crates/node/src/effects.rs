@@ -36,6 +36,22 @@ impl Node {
         records
     }
 
+    /// Like [`Self::effects_of`], but nothing after the effects of the session's end.
+    pub(crate) fn effects_once(
+        &self,
+        info: &SessionInfo,
+        state: &mut SessionState,
+        transitions: &[Transition],
+        now: UnixMillis,
+    ) -> Vec<NodeRecord> {
+        if state.is_end_booked {
+            return Vec::new();
+        }
+        let is_end = |effect: &Effect| matches!(effect, Effect::SessionEnded(_));
+        state.is_end_booked = transitions.iter().any(|transition| transition.effects.iter().any(is_end));
+        self.effects_of(info, transitions, now)
+    }
+
     /// What this node knows about a message of the peer.
     pub(crate) fn checks_of_message(
         &self,
@@ -48,17 +64,22 @@ impl Node {
         ReceiverChecks { is_funded: self.is_funded(handle, state, body), ..checks }
     }
 
-    /// Returns whether the escrow of the commitment that a message accepts is covered, or there is none.
+    /// Returns whether the escrow of the commitment that a message accepts is covered, or there is none. The money is then
+    /// promised to this session, so that it does not cover another one at the same time.
     pub(crate) fn is_funded(
         &self,
         handle: &SessionHandle,
         state: &SessionState,
         body: &asp::message::Body,
     ) -> bool {
-        let peers = self.peers();
+        let mut peers = self.peers();
         let (_, level) = peers.trust_of(handle.info.peer.agent_id(), unix_now());
         let session = state.participant.session();
-        peers.escrow.is_funded(&handle.info, session, body, &self.config.policy, level)
+        let is_funded = peers.escrow.is_funded(&handle.info, session, body, &self.config.policy, level);
+        if is_funded && matches!(body, asp::message::Body::Accept(_)) {
+            peers.escrow.promise(&handle.info, session);
+        }
+        is_funded
     }
 
     /// Records that a message on a peer's own connection was not authentic.
@@ -102,7 +123,9 @@ impl Node {
     pub(crate) async fn fetch_peer_card(&self, agent: &asp::AgentUri) -> Result<AgentCard, NodeError> {
         let url = format!("{}{}", agent.default_endpoint(), AgentCard::WELL_KNOWN_PATH);
         let unusable = |reason: &str| NodeError::UnusableCard(url.clone(), reason.to_owned());
-        let card = self.client.fetch_card(&url).await.map_err(|reason| unusable(&reason))?;
+        let fetched = self.client.fetch_card_text(&url).await;
+        let text = fetched.map_err(|reason| NodeError::CardUnavailable(url.clone(), reason))?;
+        let card = AgentCard::parse(&text).map_err(|error| unusable(&error.to_string()))?;
         if card.agent_id() != agent {
             return Err(unusable("it is the card of another agent"));
         }

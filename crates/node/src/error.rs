@@ -17,6 +17,9 @@ pub enum NodeError {
     /// The peer's card cannot be fetched or is invalid.
     #[error("the card at {0} cannot be used: {1}")]
     UnusableCard(String, String),
+    /// The peer's card cannot be fetched now.
+    #[error("the card at {0} cannot be fetched: {1}")]
+    CardUnavailable(String, String),
     /// The request is malformed.
     #[error("{0}")]
     Malformed(String),

@@ -7,7 +7,7 @@ use asp::state_machine::State;
 use asp::{AgentCard, AgentUri, SessionId, StoredStep};
 use client::TrustRoots;
 use journal::Journal;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use wire::unix_now;
 
 use crate::NodeError;
@@ -22,6 +22,9 @@ use crate::policy::Policy;
 use crate::records::{SessionInfo, SessionRecord};
 use crate::session::{SessionHandle, SessionState};
 use crate::timers::Timers;
+
+/// Maximum number of cards that are fetched at the same time for agents that are not pinned.
+const MAX_CARD_FETCHES: usize = 8;
 
 /// The configuration of a node.
 #[derive(Debug)]
@@ -57,6 +60,8 @@ pub struct Node {
     pub(crate) journal: JournalWriter,
     pub(crate) person: Option<Person>,
     pub(crate) timers: Timers,
+    /// Limits how many cards of strangers are fetched at the same time.
+    pub(crate) card_fetches: Semaphore,
     peers: Mutex<Peers>,
     sessions: Mutex<HashMap<SessionId, Arc<SessionHandle>>>,
     /// Held while a session is created, so that two copies of an invitation create one session.
@@ -89,6 +94,7 @@ impl Node {
             journal,
             person,
             timers: Timers::default(),
+            card_fetches: Semaphore::new(MAX_CARD_FETCHES),
             peers: Mutex::new(peers),
             sessions: Mutex::default(),
             creation: tokio::sync::Mutex::new(()),
@@ -119,7 +125,9 @@ impl Node {
                 expired = self.timers.next_expired() => {
                     for id in expired {
                         if let Some(handle) = self.find_open(id) {
-                            self.handle_expired(&handle).await;
+                            // One session that waits for the hub does not hold up the deadlines of the others.
+                            let node = self.clone();
+                            tokio::spawn(async move { node.handle_expired(&handle).await });
                         }
                     }
                 }
@@ -233,8 +241,15 @@ impl Node {
         if state.next_deadline().is_none_or(|deadline| deadline > now) {
             return Ok(());
         }
-        let transitions = state.participant.handle_timeout(now);
-        let node_records = self.effects_of(&handle.info, &transitions, now);
+        // After the end, the effects of messages that are still on their way are not booked again when they are settled.
+        let mut transitions: Vec<_> = state.participant.unsettled_transitions().cloned().collect();
+        let expired = state.participant.handle_timeout(now);
+        let has_ended = state.state().is_terminal();
+        if !has_ended {
+            transitions.clear();
+        }
+        transitions.extend(expired);
+        let node_records = self.effects_once(&handle.info, state, &transitions, now);
         let mut batch = Batch::of_session(
             handle.info.id,
             vec![SessionRecord::Step(StoredStep::TimersExpired { at: now })],
@@ -260,7 +275,11 @@ impl Node {
             return Ok(());
         }
         if state.state().is_terminal() && state.consent.is_none() && !state.is_ended {
-            let batch = Batch { session: Some(handle.info.id), ends_session: true, ..Batch::default() };
+            // A message that could not be delivered still counts here.
+            let undelivered: Vec<_> = state.participant.unsettled_transitions().cloned().collect();
+            let node_records = self.effects_once(&handle.info, state, &undelivered, now);
+            let batch =
+                Batch { session: Some(handle.info.id), node_records, ends_session: true, ..Batch::default() };
             self.commit(state, batch).await?;
             state.is_ended = true;
             self.timers.set(handle.info.id, None);

@@ -122,7 +122,7 @@ impl Node {
         let settled = state.participant.take_settled();
         let step = SessionRecord::Step(StoredStep::Settled { message_id });
         let mut batch = Batch::of_session(handle.info.id, vec![step]);
-        batch.node_records = self.effects_of(&handle.info, &settled, unix_now());
+        batch.node_records = self.effects_once(&handle.info, &mut state, &settled, unix_now());
         self.commit(&mut state, batch).await?;
         self.finish_change(handle, &mut state).await?;
         Ok(true)
@@ -210,10 +210,13 @@ pub(crate) fn performative_of(text: &str) -> String {
 }
 
 /// Waits before the next attempt, a little longer for some than for others, so that they do not all come at once.
+///
+/// A peer cannot make us wait longer than `MAX_REQUESTED_DELAY`.
 async fn wait(backoff: &mut Backoff, at_least: Option<Duration>) {
+    const MAX_REQUESTED_DELAY: Duration = Duration::from_mins(10);
     let mut random = [0];
     SystemRandom.fill(&mut random);
-    let delay = backoff.delay().max(at_least.unwrap_or_default());
+    let delay = backoff.delay().max(at_least.unwrap_or_default().min(MAX_REQUESTED_DELAY));
     tokio::time::sleep(delay + delay.mul_f64(f64::from(random[0]) / 512.0)).await;
     backoff.grow();
 }

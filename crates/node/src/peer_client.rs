@@ -163,8 +163,12 @@ impl PeerClient {
 
     /// Fetches a card.
     pub(crate) async fn fetch_card(&self, url: &str) -> Result<AgentCard, String> {
-        let text = fetch_text(url, self.trust_roots.clone(), self.timeout).await?;
-        AgentCard::parse(&text).map_err(|error| error.to_string())
+        AgentCard::parse(&self.fetch_card_text(url).await?).map_err(|error| error.to_string())
+    }
+
+    /// Fetches the text of a card, without verifying it.
+    pub(crate) async fn fetch_card_text(&self, url: &str) -> Result<String, String> {
+        fetch_text(url, self.trust_roots.clone(), self.timeout).await
     }
 
     fn http_client(&self, base: &str) -> Result<HttpClient, client::UrlError> {

@@ -86,10 +86,11 @@ impl Node {
         peer: Arc<AgentCard>,
         message: &AuthenticatedMessage,
     ) -> Result<ReceiveReply, NodeError> {
-        let _creation = self.creation.lock().await;
+        let creation = self.creation.lock().await;
         let id = message.envelope.session_id;
         if let Ok(handle) = self.session(id).await {
             // Another copy of the invitation was faster.
+            drop(creation);
             return if handle.info.peer.agent_id() == peer.agent_id() {
                 self.receive_in(&handle, message).await
             } else {
@@ -128,6 +129,9 @@ impl Node {
     ) -> Result<ReceiveReply, NodeError> {
         if self.misses_messages(handle, message).await? {
             // This node has lost what it had acknowledged, for example because an old backup was restored.
+            let mut state = self.lock(handle).await?;
+            self.expire(handle, &mut state).await?;
+            drop(state);
             self.catch_up(handle).await?;
         }
         let mut state = self.lock(handle).await?;
@@ -139,6 +143,14 @@ impl Node {
         let (now, checks) = (unix_now(), self.checks_of_message(handle, &state, message));
         let outcome =
             state.participant.handle(message, checks, now, &mut SystemRandom).map_err(NodeError::Local)?;
+        if state.is_ended {
+            // Nothing can be stored in an ended session, and nothing has changed.
+            return Ok(refused_reply(outcome));
+        }
+        let is_acceptance = matches!(message.envelope.body, Body::Accept(_));
+        if is_acceptance && !matches!(outcome, ReceiveOutcome::Accepted { .. }) {
+            self.peers().escrow.forget_promise(handle.info.id);
+        }
         self.store_outcome(handle, &mut state, message, &outcome).await?;
         match outcome {
             ReceiveOutcome::Accepted { superseded, .. } => {
@@ -154,9 +166,14 @@ impl Node {
                             .to_owned(),
                     });
                 }
-                self.advance(handle, &mut state).await?;
-                self.finish_change(handle, &mut state).await?;
-                Ok(stored_reply(message, &state))
+                let reply = stored_reply(message, &state);
+                // The message is stored, whatever happens to our next one.
+                let next = async {
+                    self.advance(handle, &mut state).await?;
+                    self.finish_change(handle, &mut state).await
+                };
+                Self::log_failure(handle.info.id, next.await);
+                Ok(reply)
             }
             other => {
                 self.finish_change(handle, &mut state).await?;
@@ -181,7 +198,7 @@ impl Node {
             ReceiveOutcome::Failed(transition) => transitions.push(transition.clone()),
             _ => {}
         }
-        let node_records = self.effects_of(&handle.info, &transitions, now);
+        let node_records = self.effects_once(&handle.info, state, &transitions, now);
         let mut batch = Batch::of_session(handle.info.id, vec![SessionRecord::Step(step)]);
         batch.node_records = node_records;
         self.commit(state, batch).await?;
@@ -226,7 +243,7 @@ impl Node {
             return Ok(());
         };
         let mut state = self.lock(handle).await?;
-        if state.settled_count() != position || messages.is_empty() {
+        if state.settled_count() != position || messages.is_empty() || state.state().is_terminal() {
             return Ok(());
         }
         let cards = PinnedCards::new([(*handle.info.peer).clone(), (*handle.info.own).clone()]);
@@ -237,8 +254,14 @@ impl Node {
             else {
                 return Ok(());
             };
+            // What needs our own decision is not taken over: an escrow that we must cover, and a message that we refused.
+            let is_acceptance = matches!(message.envelope.body, Body::Accept(_));
+            let is_own = message.envelope.sender.agent_id == *handle.info.own.agent_id();
+            if !is_own && (is_acceptance || state.participant.was_refused(&message)) {
+                return Ok(());
+            }
             let (id, text) = (message.envelope.message_id, message.text.clone());
-            if message.envelope.sender.agent_id == *handle.info.own.agent_id() {
+            if is_own {
                 steps.extend([StoredStep::Sent { text }, StoredStep::Settled { message_id: id }]);
             } else {
                 steps.push(StoredStep::Received { text });

@@ -14,7 +14,7 @@ use wire::{Access, HttpService, ServiceOutcome, ServiceRequest, unix_now};
 
 use crate::NodeError;
 use crate::disputes::DisputeRequest;
-use crate::dpop::ProofError;
+use crate::dpop::{ProofError, access_token};
 use crate::node::Node;
 use crate::outbox::performative_of;
 use crate::peer_client::ASP_JSON;
@@ -135,12 +135,7 @@ impl HttpService for NodeService {
             Route::Card(_) => Ok(Access::Anyone { max_body_bytes: AgentCard::MAX_BYTES }),
             route if route.is_for_peers() => match self.authenticate_peer(head) {
                 Ok(Some(card)) => {
-                    let is_invitation = matches!(route, Route::PeerSessions);
-                    self.0.peers().admit(card.agent_id(), is_invitation, unix_now()).map_err(|limited| {
-                        let seconds = limited.retry_after_ms.div_ceil(1000);
-                        problem(StatusCode::TooManyRequests, "capacity_unavailable", &limited.to_string())
-                            .header("Retry-After", &seconds.to_string())
-                    })?;
+                    self.accept_proof(head, &card)?;
                     Ok(Access::Authenticated { caller: AuthenticatedPeer(card), max_body_bytes })
                 }
                 // The card must be fetched first.
@@ -331,23 +326,32 @@ impl NodeService {
                 Err(problem(StatusCode::Forbidden, "unauthorized", "the card of this agent is not pinned"))
             };
         };
-        self.check_proof(head, &card).map(|()| Some(card))
+        Ok(Some(card))
     }
 
-    fn check_proof(&self, head: &RequestHead, card: &AgentCard) -> Result<(), HttpResponse> {
+    /// Checks the proof of a request, counts the request against the sender's limit, and uses the proof up.
+    fn accept_proof(&self, head: &RequestHead, card: &AgentCard) -> Result<(), HttpResponse> {
         let proof = head
             .header("dpop")
             .ok_or_else(|| self.challenge("a DPoP proof is required", "invalid_dpop_proof"))?;
-        let url = self.request_url(head);
-        let result = self.0.verifier.verify(proof, card.dpop_key(), head.method.as_str(), &url, unix_now());
-        result.map_err(|error| match error {
+        let (node, now, url) = (&self.0, unix_now(), self.request_url(head));
+        let refuse = |error: ProofError| match error {
             ProofError::UseNonce => self.challenge(&error.to_string(), "use_dpop_nonce"),
             ProofError::Invalid(_) => self.challenge(&error.to_string(), "invalid_dpop_proof"),
             ProofError::Full => {
                 problem(StatusCode::TooManyRequests, "capacity_unavailable", &error.to_string())
                     .header("Retry-After", "5")
             }
-        })
+        };
+        let method = head.method.as_str();
+        let jti = node.verifier.check(proof, card.dpop_key(), method, &url, now).map_err(refuse)?;
+        let is_invitation = matches!(Route::of(&head.path), Some(Route::PeerSessions));
+        node.peers().admit(card.agent_id(), is_invitation, now).map_err(|limited| {
+            let seconds = limited.retry_after_ms.div_ceil(1000);
+            problem(StatusCode::TooManyRequests, "capacity_unavailable", &limited.to_string())
+                .header("Retry-After", &seconds.to_string())
+        })?;
+        node.verifier.use_up(&jti, now).map_err(refuse)
     }
 
     /// Returns the address of a request, as its proof must state it.
@@ -368,11 +372,26 @@ impl NodeService {
             || problem(StatusCode::Forbidden, "unauthorized", "the card of this agent is not pinned");
         let agent =
             head.header("asp-agent-id").and_then(|agent| AgentUri::parse(agent).ok()).ok_or_else(unknown)?;
-        let forbidden = |error: NodeError| problem(StatusCode::Forbidden, "unauthorized", &error.to_string());
-        let card = self.0.fetch_peer_card(&agent).await.map_err(forbidden)?;
+        let refuse = |error: NodeError| match error {
+            NodeError::UnknownPeer(_) | NodeError::UnusableCard(..) => {
+                problem(StatusCode::Forbidden, "unauthorized", &error.to_string())
+            }
+            // The sender may try again.
+            other => error_response(&other),
+        };
+        let busy = |_| error_response(&NodeError::LimitReached("too many cards are being fetched"));
+        let _fetch = self.0.card_fetches.try_acquire().map_err(busy)?;
+        let card = self.0.fetch_peer_card(&agent).await.map_err(refuse)?;
+        let is_own_token = head
+            .header("authorization")
+            .and_then(|value| value.split_once(' '))
+            .is_some_and(|(_, token)| token.trim() == access_token(card.dpop_key()));
+        if !is_own_token {
+            return Err(self.challenge("the token is not that of the card's key", "invalid_token"));
+        }
         // Only the holder of its key can make this node pin a card.
-        self.check_proof(head, &card)?;
-        self.0.pin(card).await.map_err(forbidden)
+        self.accept_proof(head, &card)?;
+        self.0.pin(card).await.map_err(refuse)
     }
 
     async fn receive(
@@ -692,6 +711,9 @@ fn error_response(error: &NodeError) -> HttpResponse {
         NodeError::AwaitingConsent => problem(StatusCode::Conflict, "escalation_required", &reason),
         NodeError::LimitReached(_) => {
             problem(StatusCode::TooManyRequests, "capacity_unavailable", &reason).header("Retry-After", "10")
+        }
+        NodeError::CardUnavailable(..) => {
+            problem(StatusCode::ServiceUnavailable, "unauthorized", &reason).header("Retry-After", "5")
         }
         NodeError::Storage(_) | NodeError::Stopping => {
             HttpResponse::problem(StatusCode::ServiceUnavailable, &reason).header("Retry-After", "1")

@@ -20,6 +20,9 @@ use crate::node::Node;
 use crate::records::SessionRecord;
 use crate::session::{SessionHandle, SessionState};
 
+/// Maximum length of the subject of our invitations, in characters.
+const MAX_SUBJECT_CHARS: usize = 500;
+
 /// A request to open a session.
 #[derive(Clone, Debug)]
 pub struct InvitationRequest {
@@ -71,6 +74,14 @@ impl Node {
         let _creation = self.creation.lock().await;
         self.check_capacity(peer.agent_id())?;
         let now = unix_now();
+        if request.subject.trim().is_empty() || request.subject.chars().count() > MAX_SUBJECT_CHARS {
+            return Err(NodeError::Malformed(format!(
+                "subject must have 1 to {MAX_SUBJECT_CHARS} characters."
+            )));
+        }
+        if request.valid_until.is_some_and(|at| at.unix_millis() <= now) {
+            return Err(NodeError::Malformed("validUntil must be in the future.".to_owned()));
+        }
         // The participant chooses the id, so the session's data is complete only after the invitation.
         let placeholder = asp::SessionId::generate(now, &mut SystemRandom);
         let mut info = self.new_session_info(placeholder, peer, Role::Inviter, request.subject.clone());
@@ -112,6 +123,16 @@ impl Node {
         let outcome = run_to_completion(async move {
             let mut state = node.lock(&handle).await?;
             node.expire(&handle, &mut state).await?;
+            if state.is_delivery_abandoned() {
+                let reason = "the other side did not take an earlier message, so nothing more can be sent";
+                return Err(NodeError::Refused(Refusal::new(RejectCode::Timeout, reason)));
+            }
+            let is_resolution =
+                matches!(&body, Body::Inform(inform) if inform.kind == InformType::Resolution);
+            if is_resolution && node.person.is_some() && node.config.policy.consent.escalate {
+                let reason = "the person decides about this escalation, and the node sends the decision";
+                return Err(NodeError::Refused(Refusal::new(RejectCode::PolicyViolation, reason)));
+            }
             if node.needs_consent(&state, &body) {
                 if state.consent.is_some() {
                     return Err(NodeError::AwaitingConsent);
@@ -206,7 +227,7 @@ impl Node {
 }
 
 /// Signs a message and appends it to the participant's record.
-fn send_signed(
+pub(crate) fn send_signed(
     participant: &mut Participant,
     body: Body,
     constraints: Option<Constraints>,

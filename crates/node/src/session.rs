@@ -57,6 +57,8 @@ pub(crate) struct SessionState {
     pub(crate) abandoned: Option<MessageId>,
     /// Whether the journal's session has ended.
     pub(crate) is_ended: bool,
+    /// Whether the effects of the session's end are booked.
+    pub(crate) is_end_booked: bool,
     /// Whether a write failed. The state must then be read from the journal again, because the one in memory may be ahead.
     pub(crate) needs_reload: bool,
 }
@@ -122,6 +124,7 @@ impl SessionState {
             is_delivering: false,
             abandoned: None,
             is_ended: false,
+            is_end_booked: false,
             needs_reload: false,
         }
     }
@@ -142,6 +145,10 @@ impl SessionState {
         participant.take_settled();
         let mut state = Self::with(participant);
         state.is_ended = stored.is_ended;
+        // An own message that ends the session is booked when it is settled; everything else at once.
+        state.is_end_booked = state.state().is_terminal()
+            && state.participant.unsettled_messages().next().is_none()
+            || state.is_timed_out();
         for record in &stored.records {
             match record {
                 SessionRecord::ConsentAsked(request) => state.consent = Some(request.clone()),
@@ -186,9 +193,20 @@ impl SessionState {
         })
     }
 
+    /// Returns whether the session ended because a timer expired.
+    fn is_timed_out(&self) -> bool {
+        let outcome = self.participant.session().and_then(asp::session::AspSession::outcome);
+        outcome.is_some_and(|outcome| matches!(outcome.ending, asp::session::SessionEnding::TimedOut(_)))
+    }
+
+    /// Returns whether the node has stopped delivering our messages.
+    pub(crate) fn is_delivery_abandoned(&self) -> bool {
+        self.participant.unsettled_messages().any(|(id, _)| Some(id) == self.abandoned)
+    }
+
     /// Returns whether a message of ours waits to be delivered.
     pub(crate) fn has_undelivered(&self) -> bool {
-        self.abandoned.is_none() && self.participant.unsettled_messages().next().is_some()
+        self.participant.unsettled_messages().next().is_some_and(|(id, _)| Some(id) != self.abandoned)
     }
 
     /// Returns when the next timer expires.

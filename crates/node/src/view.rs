@@ -13,6 +13,7 @@ use wire::unix_now;
 use crate::NodeError;
 use crate::node::Node;
 use crate::records::{ConsentOutcome, role_name};
+use crate::send::run_to_completion;
 use crate::session::{SessionHandle, SessionState};
 
 impl Node {
@@ -27,9 +28,14 @@ impl Node {
     ) -> Result<String, NodeError> {
         let handle = self.session(session).await?;
         let mut changes = handle.subscribe();
+        let (node, expiring) = (self.clone(), handle.clone());
+        run_to_completion(async move {
+            let mut state = node.lock(&expiring).await?;
+            node.expire(&expiring, &mut state).await
+        })
+        .await?;
         {
-            let mut state = self.lock(&handle).await?;
-            self.expire(&handle, &mut state).await?;
+            let state = self.lock(&handle).await?;
             let has_news = match revision {
                 Some(revision) => revision != handle.revision(),
                 None => after.is_none_or(|after| state.message_count() > after),

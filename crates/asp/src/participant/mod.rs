@@ -397,6 +397,11 @@ impl Participant {
         self.unsettled.iter().map(|sent| (sent.id, &sent.text))
     }
 
+    /// Returns the transitions of the messages that are not settled, in order.
+    pub fn unsettled_transitions(&self) -> impl Iterator<Item = &Transition> {
+        self.unsettled.iter().flat_map(|sent| &sent.transitions)
+    }
+
     /// Returns the cards that authenticate the messages of this session: the pinned cards and the agent's own card.
     pub fn cards(&self) -> &PinnedCards {
         &self.cards
@@ -489,6 +494,11 @@ impl Participant {
         };
         let messages = rolled_back.into_iter().map(|sent| sent.body).collect();
         Some(ReceiveOutcome::RolledBack { refusal, messages })
+    }
+
+    /// Returns whether this message, or the one before it, was refused before.
+    pub fn was_refused(&self, message: &AuthenticatedMessage) -> bool {
+        self.find_earlier_refusal(message).is_some()
     }
 
     /// Finds an earlier refusal of this message or of the message before it. A refused message stays refused. A

@@ -381,7 +381,7 @@ fn trust_on_first_use_pins_a_card_once() {
     };
 
     // No card, a card with a broken signature, and the card of another agent.
-    assert_status(&meet(&peer), 403, "unauthorized");
+    assert_status(&meet(&peer), 503, "unauthorized");
     server.publish(&peer.card.as_str().replace("A raw peer", "A bank"));
     assert_status(&meet(&peer), 403, "unauthorized");
     server.publish(RawPeer::new("somebody").card.as_str());

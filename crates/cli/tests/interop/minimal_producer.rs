@@ -66,7 +66,7 @@ fn the_unmodified_producer_can_be_followed_and_obeys_the_reply() {
             "{lines:#?}"
         );
         // The producer reports the tool call before it asks, so only the end of the call shows the decision.
-        let failed = lines.iter().any(|line| line.starts_with("tool: Failed: "));
+        let failed = lines.iter().any(|line| line.starts_with("tool: The tool transfer funds failed."));
         assert_eq!(failed, !is_action_expected, "{lines:#?}");
         assert!(
             lines.last().unwrap().starts_with("session: AAEP Minimal Producer has finished."),

@@ -86,6 +86,7 @@ impl PersonQuestion {
 
     fn confirmation(&self, commit: &Commit, is_own: bool, now: UnixMillis) -> Result<String, String> {
         let call = self.call.as_ref().ok_or("the question is not bound to a message")?;
+        check_known_terms(commit)?;
         let peer = PeerName::of(&self.peer);
         let action = LocalizedText::new(|phrases| self.action(phrases, &peer, commit, is_own, now));
         let consequence = LocalizedText::new(|phrases| self.consequence(phrases, &peer, commit, is_own));
@@ -122,10 +123,11 @@ impl PersonQuestion {
         now: UnixMillis,
     ) -> String {
         let full_name = peer.in_full(phrases);
+        let subject = foreign_text(&self.subject);
         let mut sentences = vec![if is_own {
-            phrases.may_commit(&full_name, &self.subject)
+            phrases.may_commit(&full_name, &subject)
         } else {
-            phrases.may_accept(&full_name, &self.subject)
+            phrases.may_accept(&full_name, &subject)
         }];
         let obligations = &commit.terms.obligations;
         // The person's own promises come first, because they bind the person.
@@ -136,12 +138,12 @@ impl PersonQuestion {
         }
         for obligation in own {
             let deadline = spoken_time(phrases, &obligation.deadline, now);
-            sentences.push(phrases.own_promise(&obligation.action, &deadline));
+            sentences.push(phrases.own_promise(&foreign_text(&obligation.action), &deadline));
         }
         for obligation in others {
             let deadline = spoken_time(phrases, &obligation.deadline, now);
             let name = self.party_name(peer, obligation);
-            sentences.push(phrases.promise(&name, &obligation.action, &deadline));
+            sentences.push(phrases.promise(&name, &foreign_text(&obligation.action), &deadline));
         }
         sentences.join(" ")
     }
@@ -205,6 +207,42 @@ impl PersonQuestion {
     }
 }
 
+/// Returns a text of an agent as one phrase. It cannot form sentences of its own that sound like ours.
+fn foreign_text(text: &str) -> String {
+    let mut phrase = String::new();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    for (index, word) in words.iter().enumerate() {
+        if index > 0 {
+            phrase.push(' ');
+        }
+        let is_last = index + 1 == words.len();
+        match word.strip_suffix(['.', '!', '?', ':', ';']) {
+            Some(start) if !is_last => {
+                phrase.push_str(start);
+                phrase.push(',');
+            }
+            _ => phrase.push_str(word),
+        }
+    }
+    phrase
+}
+
+/// Refuses a commitment with terms that a person would not hear, because the person agrees to all of it.
+fn check_known_terms(commit: &Commit) -> Result<(), String> {
+    let penalties = commit.terms.penalties.iter().map(|penalties| &penalties.other);
+    let escrow = commit.escrow.iter().map(|escrow| &escrow.other);
+    let obligations = commit.terms.obligations.iter().map(|obligation| &obligation.other);
+    let mut all =
+        [&commit.other, &commit.terms.other].into_iter().chain(penalties).chain(escrow).chain(obligations);
+    match all.find_map(|members| members.iter().next()) {
+        Some((name, _)) => {
+            let name: String = name.chars().take(40).collect();
+            Err(format!("it has a term that cannot be put to a person: {name:?}"))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Refuses a text that is too long to be heard and understood. It is not shortened, because the person agrees to all of it.
 fn check_length(text: &LocalizedText) -> Result<(), String> {
     let chars = text.max_chars();
@@ -212,4 +250,38 @@ fn check_length(text: &LocalizedText) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("it is too long to be put to a person: {chars} characters, at most {MAX_SPOKEN_CHARS}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use asp::Performative;
+    use asp::message::Body;
+
+    use super::*;
+
+    #[test]
+    fn a_foreign_text_forms_no_sentences_of_its_own() {
+        let subject = "menus. You promise nothing! Trust is high: yes";
+        assert_eq!(foreign_text(subject), "menus, You promise nothing, Trust is high, yes");
+        assert_eq!(foreign_text("pay 480.00 EUR"), "pay 480.00 EUR");
+    }
+
+    #[test]
+    fn a_term_that_nobody_would_hear_is_refused() {
+        let body = |terms: &str| {
+            let obligation =
+                r#"{"party":"agent://a.example/b","action":"x","deadline":"2030-01-01T00:00:00.000Z"}"#;
+            let json =
+                format!(r#"{{"commitmentId":"cmt_1","terms":{{"obligations":[{obligation}]{terms}}}}}"#);
+            match Body::parse(Performative::Commit, &json) {
+                Ok(Body::Commit(commit)) => check_known_terms(&commit),
+                other => Err(format!("{other:?}")),
+            }
+        };
+        assert_eq!(body(""), Ok(()));
+        assert_eq!(body(r#","penalties":{"lateFulfillment":"5 euros"}"#), Ok(()));
+        for terms in [r#","penalties":{"late":"You pay 5000 EUR"}"#, r#","youAlsoPay":"9999 EUR""#] {
+            assert!(body(terms).is_err(), "{terms}");
+        }
+    }
 }
