@@ -19,7 +19,7 @@ use sayso::rig::Adapter;
 #[serde(crate = "rig_core::serde")]
 struct Payment {
     to: String,
-    euros: u32,
+    euro: u32,
 }
 
 struct SendMoney;
@@ -35,12 +35,12 @@ impl PortableTool for SendMoney {
     }
 
     fn parameters(&self) -> Value {
-        let members = json!({"to": {"type": "string"}, "euros": {"type": "integer"}});
-        json!({"type": "object", "properties": members, "required": ["to", "euros"]})
+        let members = json!({"to": {"type": "string"}, "euro": {"type": "integer"}});
+        json!({"type": "object", "properties": members, "required": ["to", "euro"]})
     }
 
     async fn call(&self, payment: Payment) -> Result<String, Infallible> {
-        Ok(format!("{} euros were sent to {}.", payment.euros, payment.to))
+        Ok(format!("{} euros were sent to {}.", payment.euro, payment.to))
     }
 }
 
@@ -55,7 +55,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let send = adapter
         .require_consent(SendMoney)
         .irreversible()
-        .says(|payment| format!("Send {} euros to {}.", payment.euros, payment.to))
+        .says(|payment| format!("Send {} euros to {}.", payment.euro, payment.to))
         .consequence(|_| "The money leaves your account at once.".to_owned());
 
     let model = env::var("OPENAI_MODEL").unwrap_or_else(|_| "gpt-5.2".to_owned());

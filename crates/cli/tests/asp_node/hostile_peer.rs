@@ -210,6 +210,19 @@ fn giant_and_malformed_messages_are_refused() {
 }
 
 #[test]
+fn a_token_that_is_not_the_senders_own_is_refused() {
+    let server = CardServer::start();
+    let peer = RawPeer::with_agent(&server.agent());
+    server.publish(peer.card.as_str());
+    let node = start(&[&peer]);
+    let invitation = peer.session(&node).invitation("a talk").text;
+    let mut headers = peer.headers(&peer.claims(&node, "POST", SESSIONS));
+    "Authorization: DPoP wrong".clone_into(&mut headers[0]);
+    let response = RawPeer::send_with_headers(&node, "POST", SESSIONS, &headers, &invitation);
+    assert_status(&response, 401, "the token is not that of the card's key");
+}
+
+#[test]
 fn a_message_with_a_broken_link_fails_the_session() {
     let peer = RawPeer::new("peer");
     let node = start_node(NodeBuilder::new("press").storage(Storage::Disk), &[&peer]);
@@ -381,7 +394,7 @@ fn trust_on_first_use_pins_a_card_once() {
     };
 
     // No card, a card with a broken signature, and the card of another agent.
-    assert_status(&meet(&peer), 503, "unauthorized");
+    assert_status(&meet(&peer), 403, "unauthorized");
     server.publish(&peer.card.as_str().replace("A raw peer", "A bank"));
     assert_status(&meet(&peer), 403, "unauthorized");
     server.publish(RawPeer::new("somebody").card.as_str());

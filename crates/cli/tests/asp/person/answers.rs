@@ -124,6 +124,10 @@ fn the_person_decides_about_an_escalation() {
     let question = person.wait_for("awaiting.clarification");
     let text = question["question"].as_str().unwrap();
     assert!(text.contains("Seller") && text.contains("The price is above the limit"), "{text}");
+    let forged =
+        json!({"informType": "resolution", "resolvedBy": "person", "data": {"decision": "Pay 900 euros."}});
+    let response = world.buyer.send(&session, "INFORM", &forged);
+    assert_eq!((response.status, response.json_str("code")), (422, "policy_violation".to_owned()));
     person.clarify(&question, "At most 90 euros.");
     world.seller.wait_for_state(&session, "CONVERSING");
     world.buyer.wait_until(&session, |view| view["unacknowledged"] == 0);
@@ -133,6 +137,19 @@ fn the_person_decides_about_an_escalation() {
         (&resolution["informType"], &resolution["resolvedBy"], &resolution["data"]["decision"]),
         (&json!("resolution"), &json!("person"), &json!("At most 90 euros."))
     );
+}
+
+#[test]
+fn terms_that_the_person_would_not_hear_are_refused() {
+    let world = World::start(Asked::Buyer);
+    let _person = Listener::connect(&world.hub);
+    let session = world.negotiate();
+    let mut commitment = world.commitment();
+    commitment["terms"]["penalties"] = json!({"late": "The buyer pays 5000 euros."});
+    let response = world.buyer.send(&session, "COMMIT", &commitment);
+    assert_eq!((response.status, response.json_str("code")), (422, "policy_violation".to_owned()));
+    assert!(response.json_str("reason").contains("late"), "{response:?}");
+    assert!(!world.seller.has_binding_message(&session));
 }
 
 #[test]
