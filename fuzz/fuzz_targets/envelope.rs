@@ -53,6 +53,9 @@ fn cards() -> &'static PinnedCards {
                 organization: String::new(),
                 capabilities: Vec::new(),
                 level: ConformanceLevel::Standard,
+                endpoints: asp::AgentEndpoints::default(),
+                max_transaction_value: None,
+                currency: None,
             };
             AgentCard::sign(&profile, &keys).expect("a valid card")
         }))
