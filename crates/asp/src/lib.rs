@@ -15,7 +15,7 @@
 //! - [`dispute`]: complaints about accepted commitments.
 //! - [`AspError`]: failed calls, messages that fail authentication, and refused messages.
 //!
-//! In comments, "the page" is the web page on which npayload publishes the state machine. `D1` to `D24` are our decisions
+//! In comments, "the page" is the web page on which npayload publishes the state machine. `D1` to `D28` are our decisions
 //! where the page is silent or contradicts itself. They are listed in `docs/asp.md`.
 
 mod agent_card;

@@ -149,7 +149,7 @@ fn trust_records(info: &SessionInfo, outcome: &SessionOutcome, now: UnixMillis) 
         outcome.commitment.as_ref().filter(|commitment| commitment.status() != CommitmentStatus::Withdrawn);
     if let Some(commitment) = agreement {
         let id = commitment.commit().commitment_id.clone();
-        let own_obligations = outcome
+        let peer_obligations = outcome
             .obligations
             .iter()
             .filter(|(obligation, _)| obligation.party == *info.peer.agent_id())
@@ -159,7 +159,7 @@ fn trust_records(info: &SessionInfo, outcome: &SessionOutcome, now: UnixMillis) 
             kinds.push(TrustEventKind::CommitmentBroken(id));
         } else {
             use asp::session::ObligationOutcome;
-            match own_obligations {
+            match peer_obligations {
                 Some(ObligationOutcome::Fulfilled) => kinds.push(TrustEventKind::CommitmentKept(id)),
                 Some(ObligationOutcome::Late) => kinds.push(TrustEventKind::CommitmentLate(id)),
                 _ => {}

@@ -46,9 +46,9 @@ pub(crate) enum SessionRecord {
 /// A message that waits for a person's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConsentRequest {
-    /// The id of the request, which the agent's program gets as `reply_token` until the hub has given its own.
+    /// The id of the request, in the journal only.
     pub(crate) id: String,
-    /// The performative of the message, or `ESCALATE` for an escalation of the peer or of our agent.
+    /// The performative of the message, or `ESCALATE` for an escalation of our agent.
     pub(crate) performative: String,
     /// The exact body, without `consent`.
     pub(crate) body: String,
