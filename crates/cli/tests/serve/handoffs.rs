@@ -184,6 +184,7 @@ fn a_person_takes_over_and_declines_in_the_terminal() {
     other.type_line("declinar 2 Estoy ocupada.");
     person.read_until("handoff: Someone declined to take over from ");
     assert_eq!(outcome(&agent.client, &agent.session_id, &second)["note"], "Estoy ocupada.");
+    other.read_until("Usted rechazó hacerse cargo del trabajo de ");
     other.type_line("traspasos");
     other.read_until("Nadie espera un traspaso.");
 }
