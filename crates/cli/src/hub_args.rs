@@ -92,9 +92,10 @@ pub(crate) fn complete_url(url: &str) -> Result<Cow<'_, str>, String> {
     Err(format!("{url} has no scheme: write https://{url}, or http://{url} if the hub has no TLS"))
 }
 
-/// Returns the path of the Unix socket where listeners look for a hub.
+/// Returns the path of the Unix socket where programs of this user look for a hub. Creates its folder.
 pub(crate) fn default_socket_path() -> Result<PathBuf, String> {
-    UnixSocket::default_path(crate::serve::manifest::AGENT_ID)
+    let path = client::default_socket_path(client::HUB_SOCKET_NAME);
+    path.and_then(|path| path.parent().map_or(Ok(()), UnixSocket::create_folder).map(|()| path))
         .map_err(|error| format!("no default path for a Unix socket: {}", describe_io_error(&error)))
 }
 

@@ -1,17 +1,18 @@
 //! Connections to one server.
 
 use std::io;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::HeaderValue;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use crate::{ClientError, TrustRoots, Url};
+use crate::{ClientError, TrustRoots, Url, current_uid};
 
 /// A bidirectional byte stream.
 pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -75,6 +76,9 @@ impl HttpClient {
 
     /// Opens a connection. With TLS, offers these protocols (ALPN).
     async fn connect_with(&self, protocols: &[&[u8]]) -> Result<ClientConnection, ClientError> {
+        if let Some(socket) = self.url.socket() {
+            return Ok(Box::new(connect_unix(socket).await?));
+        }
         let stream = TcpStream::connect((self.url.host(), self.url.port())).await?;
         stream.set_nodelay(true)?;
         if !self.url.is_tls() {
@@ -88,6 +92,13 @@ impl HttpClient {
         let connector = TlsConnector::from(config);
         Ok(Box::new(connector.connect(name, stream).await.map_err(ClientError::from_handshake)?))
     }
+}
+
+/// Connects to a Unix socket of the current user. A socket of another user is refused, because that user could have put it
+/// at a path in a shared folder, and could answer in the person's name.
+async fn connect_unix(socket: &Path) -> Result<UnixStream, ClientError> {
+    let stream = UnixStream::connect(socket).await?;
+    if stream.peer_cred()?.uid() == current_uid()? { Ok(stream) } else { Err(ClientError::ForeignSocket) }
 }
 
 /// A connection without TLS. It detects whether the server expects TLS.

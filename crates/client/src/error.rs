@@ -20,6 +20,9 @@ pub enum ClientError {
     /// The network failed.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// The Unix socket belongs to another user.
+    #[error("the socket belongs to another user")]
+    ForeignSocket,
     /// The server requires TLS, but the address has no TLS scheme.
     #[error("the server requires TLS; use https:// instead of http://")]
     UnexpectedTls,

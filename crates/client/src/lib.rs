@@ -1,6 +1,7 @@
 //! The workspace's HTTP client: HTTP/1.1 requests, streamed responses, server-sent events and WebSockets.
 //!
 //! - [`Url`]: the address of a server.
+//! - [`HubLocation`]: finds the hub of the person that a program works for.
 //! - [`TrustRoots`]: the trusted TLS certificates.
 //! - [`HttpClient`]: connects to one server and authenticates with a token. The feature `http` adds requests, the feature
 //!   `websocket` adds WebSockets.
@@ -14,6 +15,7 @@
 mod backoff;
 mod connection;
 mod error;
+mod hub_location;
 #[cfg(feature = "http")]
 mod request;
 pub mod sse;
@@ -25,6 +27,9 @@ mod websocket;
 pub use backoff::Backoff;
 pub use connection::{ByteStream, ClientConnection, HttpClient};
 pub use error::{CertificateErrorKind, ClientError};
+pub use hub_location::{
+    HUB_SOCKET_NAME, HubLocation, HubLocationError, HubSource, current_uid, default_socket_path,
+};
 #[cfg(feature = "http")]
 pub use request::{CompleteResponse, HttpResponse, PersistentConnection, send_request};
 pub use tls::{TrustRoots, TrustRootsError};

@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 
 use http::Uri;
 use http::uri::Authority;
 
 /// The address of a server: the scheme `http`, `https`, `ws`, `wss`, `grpc` or `grpcs`, a host, and optionally a port and a path.
+/// For a server on this machine it can also be `unix:` with the path of its Unix socket.
 ///
 /// ```
 /// let url = client::Url::parse("https://hub.example/base/")?;
@@ -18,6 +20,8 @@ pub struct Url {
     scheme: Scheme,
     authority: Authority,
     path: String,
+    /// The path of the Unix socket, if the server is reached through one.
+    socket: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +32,7 @@ enum Scheme {
     Wss,
     Grpc,
     Grpcs,
+    Unix,
 }
 
 /// Why a text is not a valid address.
@@ -35,8 +40,11 @@ enum Scheme {
 #[non_exhaustive]
 pub enum UrlError {
     /// The scheme is missing or unknown.
-    #[error("write http://HOST:PORT or https://HOST:PORT")]
+    #[error("write http://HOST:PORT, https://HOST:PORT or unix:PATH")]
     InvalidScheme,
+    /// The path of the Unix socket is empty or contains a NUL character.
+    #[error("write unix: and the path of the socket")]
+    InvalidSocketPath,
     /// The address contains a user name, a password, a query, a fragment, or a character that is not printable ASCII.
     #[error(
         "write http://HOST:PORT, without a user name, a password, ?, #, spaces or characters outside ASCII"
@@ -54,6 +62,9 @@ impl Url {
     /// Parses an address. User names, passwords, queries and fragments are rejected, because no caller needs them, and
     /// secrets in them would appear wherever the address is shown.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            return Self::unix(Path::new(path));
+        }
         let (scheme, rest) = text.split_once("://").ok_or(UrlError::InvalidScheme)?;
         let scheme = match scheme.to_ascii_lowercase().as_str() {
             "http" => Scheme::Http,
@@ -75,10 +86,31 @@ impl Url {
         if authority.as_str() != authority.host() && authority.port_u16().is_none() {
             return Err(UrlError::InvalidPort);
         }
-        Ok(Self { scheme, authority, path: uri.path().trim_end_matches('/').to_owned() })
+        let path = uri.path().trim_end_matches('/').to_owned();
+        Ok(Self { scheme, authority, path, socket: None })
     }
 
-    /// Parses an HTTP address. WebSocket and gRPC addresses are rejected.
+    /// Returns the address of a server behind this Unix socket. Requests to it name the host `localhost`.
+    pub fn unix(socket: &Path) -> Result<Self, UrlError> {
+        let is_path = !socket.as_os_str().is_empty() && !socket.as_os_str().as_encoded_bytes().contains(&0);
+        let socket = is_path.then(|| socket.to_owned());
+        if socket.is_none() {
+            return Err(UrlError::InvalidSocketPath);
+        }
+        Ok(Self {
+            scheme: Scheme::Unix,
+            authority: Authority::from_static("localhost"),
+            path: String::new(),
+            socket,
+        })
+    }
+
+    /// Returns the path of the Unix socket, if the server is reached through one.
+    pub fn socket(&self) -> Option<&Path> {
+        self.socket.as_deref()
+    }
+
+    /// Parses an HTTP address or a Unix socket. WebSocket and gRPC addresses are rejected.
     pub fn parse_http(text: &str) -> Result<Self, UrlError> {
         let url = Self::parse(text)?;
         if url.is_websocket() || url.is_grpc() { Err(UrlError::InvalidScheme) } else { Ok(url) }
@@ -134,6 +166,9 @@ impl Url {
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(socket) = &self.socket {
+            return write!(f, "unix:{}", socket.display());
+        }
         let scheme = match self.scheme {
             Scheme::Http => "http",
             Scheme::Https => "https",
@@ -141,6 +176,7 @@ impl fmt::Display for Url {
             Scheme::Wss => "wss",
             Scheme::Grpc => "grpc",
             Scheme::Grpcs => "grpcs",
+            Scheme::Unix => "unix",
         };
         write!(f, "{scheme}://{}{}", self.authority, self.path)
     }
@@ -189,6 +225,8 @@ mod tests {
             ("http://a b", UrlError::UnsupportedPart),
             ("http://a/\u{7}", UrlError::UnsupportedPart),
             ("http://a/é", UrlError::UnsupportedPart),
+            ("unix:", UrlError::InvalidSocketPath),
+            ("unix:a\0b", UrlError::InvalidSocketPath),
         ] {
             assert_eq!(Url::parse(text), Err(expected), "{text}");
         }
@@ -196,14 +234,15 @@ mod tests {
 
     #[test]
     fn a_parsed_address_is_displayed_as_it_was_written() {
-        for text in ["http://127.0.0.1:8787", "https://[::1]/base", "ws://hub:1"] {
+        for text in ["http://127.0.0.1:8787", "https://[::1]/base", "ws://hub:1", "unix:/run/user/1/hub.sock"]
+        {
             assert_eq!(Url::parse(text).unwrap().to_string(), text);
         }
     }
 
     #[test]
     fn loopback_addresses_are_recognized() {
-        for local in ["http://localhost", "http://127.0.0.9:1", "http://[::1]:1"] {
+        for local in ["http://localhost", "http://127.0.0.9:1", "http://[::1]:1", "unix:/run/hub.sock"] {
             assert!(Url::parse(local).unwrap().is_loopback(), "{local}");
         }
         for remote in ["http://hub", "http://10.0.0.1", "http://localhost.example"] {

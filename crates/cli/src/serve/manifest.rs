@@ -10,7 +10,7 @@ use seal::{Jwk, SystemRandom};
 
 use crate::output::{describe_io_error, print_stderr};
 
-pub(crate) const AGENT_ID: &str = "sayso-hub";
+pub(crate) const AGENT_ID: &str = client::HUB_SOCKET_NAME;
 
 /// Returns what the hub says about itself when it accepts a subscription (§3.2.6).
 pub(crate) fn hub_producer() -> Producer {

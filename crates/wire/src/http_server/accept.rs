@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::connection_slots::is_this_machine;
-use super::{ConnectionSlot, RequestHandler, connection};
+use super::{ConnectionSlot, RequestHandler, serve_connection};
 
 /// Accepts connections, each with a slot, and serves each in a task.
 pub(crate) async fn accept_connections<H: RequestHandler, F>(
@@ -46,10 +46,10 @@ pub(crate) async fn serve_http<H: RequestHandler>(
 ) {
     let core = handler.core();
     let Some(tls) = &core.tls else {
-        return connection::run(&*handler, stream, peer, slot).await;
+        return serve_connection(&*handler, stream, Vec::new(), peer, slot).await;
     };
     if let Some(stream) = tls.accept(stream, core.limits.head_timeout).await {
-        connection::run(&*handler, stream, peer, slot).await;
+        serve_connection(&*handler, stream, Vec::new(), peer, slot).await;
     }
 }
 

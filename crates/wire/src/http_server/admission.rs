@@ -61,7 +61,7 @@ fn check_request<H: RequestHandler>(
     peer: IpAddr,
 ) -> Result<Admission<H::Caller>, HttpResponse> {
     let core = handler.core();
-    check_origin(&core.hosts, core.clients_use_tls(), head)?;
+    handler.check_origin(head)?;
     reject_token_in_query(head)?;
     let access = match operator_routes::access(core, head) {
         Some(access) => access,

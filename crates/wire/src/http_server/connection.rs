@@ -10,15 +10,18 @@ use super::{
 use crate::http::{BodyFraming, HttpResponse, Method, ReadError, RequestReader};
 use crate::message_transport::lingering_close;
 
-/// Serves a connection. Its slot is freed before the connection is closed, because parameters are dropped in reverse order.
-pub(super) async fn run<H: RequestHandler>(
+/// Serves a connection from which `first_bytes` have been read already. Its slot is freed before the connection is closed,
+/// because parameters are dropped in reverse order.
+pub(crate) async fn serve_connection<H: RequestHandler>(
     handler: &H,
     mut stream: impl ConnectionStream + 'static,
+    first_bytes: Vec<u8>,
     peer: IpAddr,
     mut slot: ConnectionSlot,
 ) {
     let core = handler.core();
     let mut reader = RequestReader::new(core.limits.request_limits());
+    reader.buffer = first_bytes;
     loop {
         let head = match reader.next_head(&mut stream).await {
             Ok(head) => head,

@@ -31,6 +31,7 @@ pub(crate) use accept::{accept_connections, back_off_after_accept_error, serve_h
 pub use admission::Access;
 pub(crate) use admission::{check_origin, reject_token_in_query, unauthorized};
 pub use auth_policy::{AuthPolicy, TokenChanges};
+pub(crate) use connection::serve_connection;
 pub use connection_slots::ConnectionSlot;
 use connection_slots::ConnectionSlots;
 use hub::Principal;
@@ -119,6 +120,12 @@ pub(crate) trait RequestHandler: Send + Sync + 'static {
     type Upgrade: Upgrade;
 
     fn core(&self) -> &ServerCore;
+
+    /// Refuses requests from web pages of another origin, and requests for a host that the server does not serve.
+    fn check_origin(&self, head: &RequestHead) -> Result<(), HttpResponse> {
+        let core = self.core();
+        check_origin(&core.hosts, core.clients_use_tls(), head)
+    }
 
     /// Decides from the head of a request whether its body is read. Returns the response if the request is refused. The
     /// `Host` and `Origin` headers have already been checked.

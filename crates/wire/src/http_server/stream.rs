@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
 
@@ -24,6 +24,14 @@ pub(crate) trait ConnectionStream: AsyncRead + AsyncWrite + Send + Sized + Unpin
 impl ConnectionStream for TcpStream {
     fn into_plain_tcp(self) -> Result<TcpStream, Self> {
         Ok(self)
+    }
+
+    async fn close_stream(&mut self) {}
+}
+
+impl ConnectionStream for UnixStream {
+    fn into_plain_tcp(self) -> Result<TcpStream, Self> {
+        Err(self)
     }
 
     async fn close_stream(&mut self) {}

@@ -52,17 +52,12 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Self { reader, framing, max_bytes, buffer: Vec::new(), scanned_bytes: 0, is_skipping_line: false }
     }
 
-    /// Detects the framing from the first byte. A length prefix never starts with `{`, because that would be a message of
-    /// 2 GB.
-    pub(super) async fn detect(reader: R, max_bytes: usize) -> Option<Self> {
-        let mut frames = Self::new(reader, MessageFraming::LengthPrefixed, max_bytes);
-        if !frames.fill_buffer().await {
-            return None;
-        }
-        if frames.buffer.first() == Some(&b'{') {
-            frames.framing = MessageFraming::Lines;
-        }
-        Some(frames)
+    /// Detects the framing from the first bytes, which have been read already. A length prefix never starts with `{`,
+    /// because that would be a message of 2 GB.
+    pub(super) fn detect(reader: R, first_bytes: Vec<u8>, max_bytes: usize) -> Self {
+        let is_json = first_bytes.first() == Some(&b'{');
+        let framing = if is_json { MessageFraming::Lines } else { MessageFraming::LengthPrefixed };
+        Self { buffer: first_bytes, ..Self::new(reader, framing, max_bytes) }
     }
 
     /// Returns the framing.
@@ -148,7 +143,8 @@ mod tests {
     fn read_all(bytes: &[u8], max_bytes: usize) -> Vec<Result<String, FrameError>> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let mut reader = FrameReader::detect(bytes, max_bytes).await.unwrap();
+            let (first, rest) = bytes.split_at(bytes.len().min(3));
+            let mut reader = FrameReader::detect(rest, first.to_vec(), max_bytes);
             let mut messages = Vec::new();
             loop {
                 let next = reader.next().await.map(|bytes| String::from_utf8(bytes).unwrap());

@@ -1,11 +1,14 @@
-//! The Unix socket transport (§B.4), for listeners of the same user only.
+//! The Unix socket (§B.4), for programs of the same user only. A connection carries either AAEP messages (listeners) or
+//! HTTP, with the same routes as on TCP (agents and everything else). The first byte tells them apart: a request starts
+//! with a capital letter, which as a length prefix would announce a message of more than 1 GB.
 
 use std::io::{Error, ErrorKind, Result};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hub::Principal;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::timeout;
@@ -16,7 +19,8 @@ use super::{
     DisconnectReason, InboundItem, MessageSink, MessageSource, OutboundItem, WireLimits, lingering_close,
     run_subscription,
 };
-use crate::server::Server;
+use crate::http_server::ConnectionSlot;
+use crate::server::{Server, serve_local_http};
 use crate::telemetry::TransportKind;
 
 /// A Unix socket that accepts only connections of the current user. Dropping it removes the socket file.
@@ -50,32 +54,19 @@ impl UnixSocket {
         Ok(Self { listener, path: path.to_owned(), owner_uid })
     }
 
-    /// Returns the path at which listeners look for a producer's socket (§B.4.1). Creates its folder, accessible to the
-    /// current user only.
-    pub fn default_path(producer: &str) -> Result<PathBuf> {
-        let env_path = |name| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
-        let folder = if cfg!(target_os = "macos") {
-            env_path("HOME").map(|home| home.join("Library/Application Support/AAEP"))
-        } else {
-            env_path("XDG_RUNTIME_DIR").map(|folder| folder.join("aaep"))
-        };
-        let per_user_folder = || -> Result<PathBuf> {
-            let stream = std::os::unix::net::UnixStream::pair()?.0;
-            let descriptor = std::os::fd::AsFd::as_fd(&stream).try_clone_to_owned()?;
-            let owner_uid = std::fs::File::from(descriptor).metadata()?.uid();
-            Ok(std::env::temp_dir().join(format!("aaep-{owner_uid}")))
-        };
-        let folder = folder.map_or_else(per_user_folder, Ok)?;
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    /// Creates the folder of a socket, accessible to the current user only. Refuses a folder that other users can write
+    /// to.
+    pub fn create_folder(folder: &Path) -> Result<()> {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         // In a shared temporary folder, another user may have created this path first.
-        let metadata = std::fs::symlink_metadata(&folder)?;
+        let metadata = std::fs::symlink_metadata(folder)?;
         if !metadata.is_dir() {
             return Err(Error::new(ErrorKind::NotADirectory, "the socket's parent path is not a folder"));
         }
         if metadata.permissions().mode() & 0o022 != 0 {
             return Err(Error::new(ErrorKind::PermissionDenied, "the folder is writable by other users"));
         }
-        Ok(folder.join(format!("{producer}.sock")))
+        Ok(())
     }
 
     /// Accepts the next connection of the current user. Connections of other users are dropped.
@@ -96,10 +87,17 @@ impl Drop for UnixSocket {
 }
 
 /// Runs one connection. It needs no token, because the peer is the user who runs the hub.
-pub(crate) async fn run(server: &Server, stream: UnixStream) {
+pub(crate) async fn run(server: &Arc<Server>, mut stream: UnixStream, mut slot: ConnectionSlot) {
+    // The operating system has authenticated the user.
+    slot.mark_authenticated();
+    let mut first_bytes = Vec::with_capacity(4096);
+    let read = timeout(server.core.limits.head_timeout, stream.read_buf(&mut first_bytes)).await;
+    let Ok(Ok(1..)) = read else { return };
+    if first_bytes.first().is_some_and(u8::is_ascii_uppercase) {
+        return serve_local_http(server.clone(), stream, first_bytes, slot).await;
+    }
     let (reader, writer) = stream.into_split();
-    let frames = FrameReader::detect(reader, server.core.limits.unix_bytes);
-    let Ok(Some(mut source)) = timeout(server.core.limits.head_timeout, frames).await else { return };
+    let mut source = FrameReader::detect(reader, first_bytes, server.core.limits.unix_bytes);
     let mut sink = FramedWriter { framing: source.framing(), writer };
     let _listener_guard = server.hub.telemetry().track_listener(TransportKind::Unix);
     let limits = WireLimits {

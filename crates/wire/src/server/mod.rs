@@ -7,6 +7,7 @@
 //! - `event_stream`: listeners on SSE streams.
 //! - `sign_in`: browser sign-in, which exchanges a token for a session cookie.
 //! - `token_changes`: tells the hub which tokens are valid.
+//! - `local_http`: HTTP on a Unix socket, whose user the operating system has authenticated.
 //! - `hub_handle`: sends commands to the hub and receives its replies.
 //! - `agent_messages`: the queue of replies and notices for an agent connection.
 //! - `receipt_signer`: signs the receipts of resolved questions.
@@ -15,6 +16,7 @@ mod agent_messages;
 mod assets;
 mod event_stream;
 mod hub_handle;
+mod local_http;
 mod receipt_signer;
 mod routes;
 mod sign_in;
@@ -29,6 +31,7 @@ pub use assets::Asset;
 use hub::Principal;
 pub use hub_handle::{AgentConnection, HubHandle};
 use ipnet::IpNet;
+pub(crate) use local_http::serve_local_http;
 pub(crate) use routes::{
     invitation_not_found, question_not_found, reply_to_response, session_not_found,
     subscription_reply_to_response,
@@ -186,22 +189,17 @@ impl Server {
         .await;
     }
 
-    /// Accepts listeners on a Unix socket until the future is dropped. Only processes of the same user are
-    /// accepted.
+    /// Accepts listeners and HTTP requests on a Unix socket until the future is dropped. Only processes of the same user are
+    /// accepted, and they need no token.
     pub async fn serve_unix(self: Arc<Self>, socket: UnixSocket) {
         loop {
             let Ok(stream) = socket.accept().await else {
                 back_off_after_accept_error().await;
                 continue;
             };
-            if let Some((mut slot, _)) = self.core.connections.acquire(None) {
-                // The operating system has authenticated the user.
-                slot.mark_authenticated();
+            if let Some((slot, _)) = self.core.connections.acquire(None) {
                 let server = self.clone();
-                tokio::spawn(async move {
-                    unix::run(&server, stream).await;
-                    drop(slot);
-                });
+                tokio::spawn(async move { unix::run(&server, stream, slot).await });
             }
         }
     }
