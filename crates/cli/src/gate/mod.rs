@@ -1,0 +1,3 @@
+//! The gates, which connect existing agents to a hub without code, and the commands that install and check them.
+
+pub(crate) mod setup;

@@ -1,0 +1,126 @@
+//! `sayso setup`: writes sayso into the configuration of other programs, and removes it again.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use gate::setup::{Harness, HookOptions, Places, SetupPlan, SetupScope};
+
+use crate::ExitStatus;
+use crate::file::{CommandError, display_name};
+use crate::output::{describe_io_error, print_stdout};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    target: SetupTarget,
+    /// Change the configuration of the project in the current folder, instead of your own for all projects.
+    #[arg(long, global = true)]
+    project: bool,
+    /// Remove sayso from the configuration again.
+    #[arg(long, global = true)]
+    remove: bool,
+    /// Print the change as a diff, and change nothing.
+    #[arg(long, global = true)]
+    dry_run: bool,
+}
+
+#[derive(Subcommand)]
+enum SetupTarget {
+    /// Claude Code.
+    Claude(HookArgs),
+    /// Codex CLI.
+    Codex(HookArgs),
+    /// Cursor.
+    Cursor(HookArgs),
+    /// Gemini CLI.
+    Gemini(HookArgs),
+    /// Visual Studio Code with Copilot.
+    Vscode(HookArgs),
+    /// opencode.
+    Opencode(HookArgs),
+}
+
+/// Options that the hooks pass to `sayso hook`.
+#[derive(clap::Args)]
+struct HookArgs {
+    /// Which calls need your consent: those for which the agent itself asks (requests), also risky ones, or all.
+    #[arg(long, value_name = "WHICH", value_parser = ["requests", "risky", "all"])]
+    gate: Option<String>,
+    /// Address of the hub. The default is the one in SAYSO_URL, else your personal hub.
+    #[arg(long, value_name = "URL")]
+    hub: Option<String>,
+    /// Deny calls that need consent if there is no hub. Without this option, the agent asks on its own screen.
+    #[arg(long)]
+    required: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
+    let places = Places::from_env().map_err(|error| error.to_string())?;
+    let scope = arguments.scope()?;
+    let (harness, options) = arguments.target.harness();
+    let program = program(&scope)?;
+    let plan = if arguments.remove {
+        SetupPlan::remove_hooks(harness, &places, &scope)
+    } else {
+        SetupPlan::install_hooks(harness, &places, &scope, &program, &options)
+    };
+    let plan = plan.map_err(|error| error.to_string())?;
+    arguments.finish(plan, &harness.to_string())
+}
+
+impl Arguments {
+    fn scope(&self) -> Result<SetupScope, CommandError> {
+        if !self.project {
+            return Ok(SetupScope::User);
+        }
+        let folder = std::env::current_dir()
+            .map_err(|error| format!("cannot find the current folder: {}", describe_io_error(&error)))?;
+        Ok(SetupScope::Project(folder))
+    }
+
+    /// Shows or applies the change, and says what happened.
+    fn finish(&self, plan: SetupPlan, name: &str) -> Result<ExitStatus, CommandError> {
+        let path = display_name(plan.path());
+        if self.dry_run {
+            return Ok(print_stdout(&plan.diff()));
+        }
+        let report = match (plan.is_change(), self.remove) {
+            (false, false) => format!("{name} is set up already, in {path}."),
+            (false, true) => format!("{name} is not set up, in {path}."),
+            (true, false) => format!("{name} is set up, in {path}."),
+            (true, true) if plan.deletes_file() => format!("sayso is removed from {name}: {path} is deleted."),
+            (true, true) => format!("sayso is removed from {name}, in {path}."),
+        };
+        plan.apply().map_err(|error| error.to_string())?;
+        Ok(print_stdout(&format!("{report}\n")))
+    }
+}
+
+impl SetupTarget {
+    fn harness(&self) -> (Harness, HookOptions) {
+        let (harness, arguments) = match self {
+            Self::Claude(arguments) => (Harness::Claude, arguments),
+            Self::Codex(arguments) => (Harness::Codex, arguments),
+            Self::Cursor(arguments) => (Harness::Cursor, arguments),
+            Self::Gemini(arguments) => (Harness::Gemini, arguments),
+            Self::Vscode(arguments) => (Harness::VsCode, arguments),
+            Self::Opencode(arguments) => (Harness::OpenCode, arguments),
+        };
+        let HookArgs { gate, hub, required } = arguments;
+        (harness, HookOptions { gate: gate.clone(), hub: hub.clone(), is_required: *required })
+    }
+}
+
+/// Returns the program that the configuration starts. A project's configuration can be shared with other people, so it
+/// names the program without its folder.
+fn program(scope: &SetupScope) -> Result<String, CommandError> {
+    if matches!(scope, SetupScope::Project(_)) {
+        return Ok("sayso".to_owned());
+    }
+    let path: PathBuf = std::env::current_exe()
+        .map_err(|error| format!("cannot find the path of sayso: {}", describe_io_error(&error)))?;
+    match path.to_str() {
+        Some(path) => Ok(path.to_owned()),
+        None => Err(CommandError::cannot_run(format!("the path of sayso is not UTF-8: {}", display_name(&path)))),
+    }
+}

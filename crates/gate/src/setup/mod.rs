@@ -1,0 +1,27 @@
+//! `sayso setup`: writes sayso into the configuration of other programs, and removes it again.
+//!
+//! - [`Harness`]: the coding agents whose hooks call `sayso hook`.
+//! - [`McpClient`]: the programs whose MCP servers are started through `sayso mcp`.
+//! - [`SetupPlan`]: a change of one file, which can be shown or applied.
+//!
+//! Every change is lossless (comments, order and everything else stays), atomic (a crash leaves the old or the new
+//! file), idempotent, and reversible: an [install record](install_record) restores the file byte for byte if nobody
+//! changed it since. Otherwise only the entries of sayso are removed. A file that cannot be parsed is never written.
+
+mod command_words;
+mod config_file;
+mod error;
+mod harness;
+mod hook_entries;
+mod install_record;
+mod jsonc;
+mod plan;
+mod places;
+mod text_edits;
+
+pub use config_file::{ConfigFile, MAX_CONFIG_BYTES};
+pub use error::SetupError;
+pub use harness::{Harness, HookOptions, SetupScope};
+pub use hook_entries::HookState;
+pub use places::Places;
+pub use plan::SetupPlan;

@@ -1,0 +1,189 @@
+//! A change of one configuration file: computed first, then shown or applied.
+
+use std::path::{Path, PathBuf};
+
+use super::config_file::{ConfigFile, create_folders};
+use super::install_record::{InstallRecord, RecordFolder};
+use super::text_edits::unified_diff;
+use super::{Harness, HookOptions, HookState, Places, SetupError, SetupScope, hook_entries};
+
+/// A change of one configuration file.
+#[derive(Debug)]
+pub struct SetupPlan {
+    file: ConfigFile,
+    new_text: Option<String>,
+    records: RecordFolder,
+    record: RecordChange,
+}
+
+#[derive(Debug)]
+enum RecordChange {
+    /// Nothing changes.
+    Keep,
+    /// The file is written. Before the installation it had this text.
+    Install { original: Option<String>, new_folders: Vec<PathBuf> },
+    /// The entries are removed.
+    Remove { new_folders: Vec<PathBuf> },
+}
+
+/// How entries are put into a file and removed from it.
+pub(crate) trait Editor {
+    /// Returns the text with the entries.
+    fn install(&self, text: &str) -> Result<String, String>;
+    /// Returns the text without the entries.
+    fn remove(&self, text: &str) -> Result<String, String>;
+    /// Returns whether a file that the installation created can be deleted when it has this text.
+    fn is_empty(&self, text: &str) -> bool;
+}
+
+impl SetupPlan {
+    /// Plans the installation of a harness's hooks. `program` is the path or name of `sayso` for the hooks.
+    pub fn install_hooks(
+        harness: Harness,
+        places: &Places,
+        scope: &SetupScope,
+        program: &str,
+        options: &HookOptions,
+    ) -> Result<Self, SetupError> {
+        let editor = HookEditor { harness, words: harness.hook_words(program, options) };
+        Self::install(&harness.hook_file(places, scope), places, &editor)
+    }
+
+    /// Plans the removal of a harness's hooks.
+    pub fn remove_hooks(harness: Harness, places: &Places, scope: &SetupScope) -> Result<Self, SetupError> {
+        let editor = HookEditor { harness, words: Vec::new() };
+        Self::remove(&harness.hook_file(places, scope), places, &editor)
+    }
+
+    pub(crate) fn install(path: &Path, places: &Places, editor: &impl Editor) -> Result<Self, SetupError> {
+        let records = places.records();
+        let file = ConfigFile::read(path)?;
+        let refuse = |reason| SetupError::unusable(path, reason);
+        let installed = editor.install(file.text_or_empty()).map_err(refuse)?;
+        if file.text.as_deref() == Some(installed.as_str()) {
+            return Ok(Self { new_text: Some(installed), file, records, record: RecordChange::Keep });
+        }
+        // Entries of an earlier installation are removed first, so that the record describes the file without them.
+        let (original, new_folders) = match &file.text {
+            None => (None, Vec::new()),
+            Some(text) => without_entries(text, &records.load(&file.real_path), editor).map_err(refuse)?,
+        };
+        let new_text = editor.install(original.as_deref().unwrap_or_default()).map_err(refuse)?;
+        let record = RecordChange::Install { original, new_folders };
+        Ok(Self { new_text: Some(new_text), file, records, record })
+    }
+
+    pub(crate) fn remove(path: &Path, places: &Places, editor: &impl Editor) -> Result<Self, SetupError> {
+        let records = places.records();
+        let file = ConfigFile::read(path)?;
+        let Some(text) = &file.text else {
+            return Ok(Self { new_text: None, file, records, record: RecordChange::Keep });
+        };
+        let record = records.load(&file.real_path);
+        let (new_text, new_folders) =
+            without_entries(text, &record, editor).map_err(|reason| SetupError::unusable(path, reason))?;
+        let record =
+            if new_text == file.text { RecordChange::Keep } else { RecordChange::Remove { new_folders } };
+        Ok(Self { new_text, file, records, record })
+    }
+
+    /// Returns the path of the file.
+    pub fn path(&self) -> &Path {
+        &self.file.path
+    }
+
+    /// Returns whether the file exists, before the change is applied.
+    pub fn has_file(&self) -> bool {
+        self.file.text.is_some()
+    }
+
+    /// Returns whether the change deletes the file.
+    pub fn deletes_file(&self) -> bool {
+        self.has_file() && self.new_text.is_none()
+    }
+
+    /// Returns whether anything changes.
+    pub fn is_change(&self) -> bool {
+        self.file.text != self.new_text
+    }
+
+    /// Returns the change as a unified diff, or an empty text if nothing changes.
+    pub fn diff(&self) -> String {
+        let name = self.file.path.display().to_string();
+        unified_diff(&name, self.file.text.as_deref(), self.new_text.as_deref())
+    }
+
+    /// Applies the change. If it fails, the file is as before.
+    pub fn apply(self) -> Result<(), SetupError> {
+        let Self { file, new_text, records, record } = self;
+        let path = &file.real_path;
+        match record {
+            RecordChange::Keep => Ok(()),
+            RecordChange::Install { original, mut new_folders } => {
+                let _lock = records.lock()?;
+                new_folders.extend(create_folders(path)?);
+                let written = new_text.unwrap_or_default();
+                // The record comes first: without it, an installed file could not be restored exactly.
+                records.store(path, &InstallRecord::new(original.as_deref(), &written, new_folders))?;
+                file.replace(Some(&written))
+            }
+            RecordChange::Remove { new_folders } => {
+                let _lock = records.lock()?;
+                file.replace(new_text.as_deref())?;
+                records.delete(path)?;
+                if new_text.is_none() {
+                    // A folder that is not empty stays.
+                    for folder in new_folders {
+                        if std::fs::remove_dir(folder).is_err() {
+                            break;
+                        }
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Returns the text as it was before the installation, or `None` if there was no file; and the folders that the
+/// installation created. If somebody changed the file since, only the entries are removed.
+fn without_entries(
+    text: &str,
+    record: &Option<InstallRecord>,
+    editor: &impl Editor,
+) -> Result<(Option<String>, Vec<PathBuf>), String> {
+    let folders = record.as_ref().map(|record| record.new_folders.clone()).unwrap_or_default();
+    if let Some(original) = record.as_ref().and_then(|record| record.restore(text)) {
+        return Ok((original, folders));
+    }
+    let stripped = editor.remove(text)?;
+    let is_created = record.as_ref().is_some_and(InstallRecord::is_new_file);
+    let is_file_gone = is_created && stripped != text && editor.is_empty(&stripped);
+    Ok(((!is_file_gone).then_some(stripped), folders))
+}
+
+/// Returns which hooks of sayso a harness's configuration contains. Returns `None` if there is no file.
+pub(crate) fn inspect_hooks(harness: Harness, path: &Path) -> Result<Option<HookState>, SetupError> {
+    let file = ConfigFile::read(path)?;
+    let Some(text) = &file.text else { return Ok(None) };
+    hook_entries::inspect(harness, text).map(Some).map_err(|reason| SetupError::unusable(path, reason))
+}
+
+struct HookEditor {
+    harness: Harness,
+    words: Vec<String>,
+}
+
+impl Editor for HookEditor {
+    fn install(&self, text: &str) -> Result<String, String> {
+        hook_entries::install(self.harness, text, &self.words)
+    }
+
+    fn remove(&self, text: &str) -> Result<String, String> {
+        hook_entries::remove(self.harness, text)
+    }
+
+    fn is_empty(&self, text: &str) -> bool {
+        hook_entries::is_empty(self.harness, text)
+    }
+}
