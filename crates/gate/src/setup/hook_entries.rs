@@ -1,11 +1,16 @@
 //! Finds, adds and removes the hooks of sayso in a harness's configuration.
 
-use jsonc_parser::cst::{CstArray, CstNode, CstObject};
+use std::ops::Range;
+
+use jsonc_parser::ast::{Array, Object, Value};
 
 use super::Harness;
 use super::command_words::{is_sayso, split_words};
 use super::harness::HookLayout;
-use super::jsonc::{Document, Json, find_array, find_member, find_object};
+use super::jsonc::{
+    Json, SyntaxTree, delete_ranges, find_array, find_member, find_object, insertion_root,
+    split_byte_order_mark, to_range,
+};
 
 /// Which hooks of sayso a configuration contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,79 +27,64 @@ pub struct HookState {
 
 /// Adds the hooks, or replaces them if they differ. Returns the new text.
 pub(crate) fn install(harness: Harness, text: &str, words: &[String]) -> Result<String, String> {
-    let document = Document::parse(text)?;
-    let root = document.object()?;
-    if harness == Harness::Cursor && find_member(&root, "version")?.is_none() {
+    if is_installed(harness, text, words)? {
+        return Ok(text.to_owned());
+    }
+    let removed = remove(harness, text)?;
+    let (mark, removed) = split_byte_order_mark(&removed);
+    let document = insertion_root(removed)?;
+    let root = document.object_value_or_create().ok_or("it must contain a JSON object")?;
+    if harness == Harness::Cursor && root.get("version").is_none() {
         root.append("version", Json::number(1).to_input());
     }
-    let hooks = match find_object(&root, "hooks")? {
-        Some(hooks) => hooks,
-        None => root.object_value_or_set("hooks"),
-    };
+    let hooks = root.object_value_or_set("hooks");
     for event in harness.events() {
         let hook = harness.hook(*event, words);
-        let array = find_array(&hooks, event.name)?;
-        if let Some(array) = &array {
-            let current = hooks_of_sayso(harness, array)?;
-            if let [(_, value)] = current.as_slice()
-                && *value == hook
-            {
-                continue;
-            }
-            current.into_iter().for_each(|(node, _)| remove_hook(harness, node));
-        }
-        let array = array.unwrap_or_else(|| hooks.array_value_or_set(event.name));
         let entry = match harness.layout() {
             HookLayout::Flat => hook,
             HookLayout::Grouped => Json::object([("hooks", Json::Array(vec![hook]))]),
         };
-        array.append(entry.to_input());
+        hooks.array_value_or_set(event.name).append(entry.to_input());
     }
-    Ok(document.to_text())
+    let installed = format!("{mark}{document}");
+    if !is_installed(harness, &installed, words)? {
+        return Err("the hooks could not be added to it".to_owned());
+    }
+    check_other_values(harness, text, &installed)?;
+    Ok(installed)
 }
 
-/// Removes the hooks, and what becomes empty by that. Returns the new text.
+/// Removes the hooks, and what becomes empty by that and has no comments. Returns the new text.
 pub(crate) fn remove(harness: Harness, text: &str) -> Result<String, String> {
-    let document = Document::parse(text)?;
-    let root = document.object()?;
-    let Some(hooks) = find_object(&root, "hooks")? else { return Ok(text.to_owned()) };
-    let mut is_changed = false;
-    // Hooks for events that this version does not know are removed too; another version may have installed them.
-    for property in hooks.properties() {
-        let Some(array) = property.array_value() else { continue };
-        let found = hooks_of_sayso(harness, &array)?;
-        if found.is_empty() {
-            continue;
-        }
-        is_changed = true;
-        found.into_iter().for_each(|(node, _)| remove_hook(harness, node));
-        if array.elements().is_empty() {
-            property.remove();
-        }
-    }
-    if !is_changed {
-        return Ok(text.to_owned());
-    }
-    if hooks.properties().is_empty()
-        && let Some(property) = find_member(&root, "hooks")?
+    let (mark, json) = split_byte_order_mark(text);
+    let tree = SyntaxTree::parse(json)?;
+    let mut deletions = Vec::new();
+    let properties: Vec<_> = tree.root().properties.iter().map(to_range).collect();
+    let mut removed = vec![false; properties.len()];
+    if let Some(hooks) = find_object(tree.root(), "hooks")?
+        && remove_from_hooks(harness, &tree, hooks, &mut deletions)?
+        && let Some(property) = find_member(tree.root(), "hooks")?
+        && !tree.has_comments(&to_range(property), &deletions)
     {
-        property.remove();
+        let range = to_range(property);
+        removed = properties.iter().map(|property| *property == range).collect();
     }
-    Ok(document.to_text())
+    deletions.extend(tree.deletions(&properties, &removed));
+    let removed = format!("{mark}{}", delete_ranges(json, deletions));
+    check_other_values(harness, text, &removed)?;
+    Ok(removed)
 }
 
 /// Returns which hooks there are.
 pub(crate) fn inspect(harness: Harness, text: &str) -> Result<HookState, String> {
-    let document = Document::parse(text)?;
-    let root = document.object()?;
-    let hooks = find_object(&root, "hooks")?;
-    let mut state = HookState { is_disabled: is_disabled(harness, &root)?, ..HookState::default() };
+    let tree = SyntaxTree::parse(split_byte_order_mark(text).1)?;
+    let hooks = find_object(tree.root(), "hooks")?;
+    let mut state = HookState { is_disabled: is_disabled(harness, tree.root())?, ..HookState::default() };
     for event in harness.events() {
-        let array = hooks.as_ref().map(|hooks| find_array(hooks, event.name)).transpose()?.flatten();
-        let found = array.map(|array| hooks_of_sayso(harness, &array)).transpose()?.unwrap_or_default();
+        let found = hooks_for_event(harness, hooks, event.name)?;
         let list = if found.is_empty() { &mut state.missing } else { &mut state.present };
         list.push(event.name.to_owned());
-        for (_, hook) in found {
+        for hook in found {
             if let Some(program) = command_words(&hook).and_then(|words| words.into_iter().next())
                 && !state.programs.contains(&program)
             {
@@ -107,42 +97,114 @@ pub(crate) fn inspect(harness: Harness, text: &str) -> Result<HookState, String>
 
 /// Returns whether nothing of value is left in a file that an installation created.
 pub(crate) fn is_empty(harness: Harness, text: &str) -> bool {
-    let value = Document::parse(text).ok().and_then(|document| document.value());
-    let Some(Json::Object(members)) = value else { return false };
-    members.iter().all(|(name, value)| {
+    let (_, text) = split_byte_order_mark(text);
+    let Ok(tree) = SyntaxTree::parse(text) else { return false };
+    let is_own = |(name, value): &(String, Json)| {
         harness == Harness::Cursor && name == "version" && *value == Json::number(1)
-    })
+    };
+    let Json::Object(members) = Json::from(tree.root()) else { return false };
+    members.iter().all(is_own) && !tree.has_comments(&(0..text.len()), &[])
 }
 
-fn is_disabled(harness: Harness, root: &CstObject) -> Result<bool, String> {
-    let is_member = |object: &CstObject, name: &str, expected: bool| -> Result<bool, String> {
-        let value = find_member(object, name)?.and_then(|property| Json::from_node(&property.value()?));
+/// Returns whether every event has exactly one hook of sayso, and the right one.
+fn is_installed(harness: Harness, text: &str, words: &[String]) -> Result<bool, String> {
+    let tree = SyntaxTree::parse(split_byte_order_mark(text).1)?;
+    let hooks = find_object(tree.root(), "hooks")?;
+    let mut is_installed = harness != Harness::Cursor || find_member(tree.root(), "version")?.is_some();
+    for event in harness.events() {
+        // Every event is looked at, so that a member of the wrong type is found before anything is inserted.
+        is_installed &= hooks_for_event(harness, hooks, event.name)? == [harness.hook(*event, words)];
+    }
+    Ok(is_installed)
+}
+
+fn is_disabled(harness: Harness, root: &Object<'_>) -> Result<bool, String> {
+    let has_value = |object: &Object<'_>, name: &str, expected: bool| -> Result<bool, String> {
+        let value = find_member(object, name)?.map(|property| Json::from(&property.value));
         Ok(value == Some(Json::Boolean(expected)))
     };
     match harness {
-        Harness::Claude => is_member(root, "disableAllHooks", true),
+        Harness::Claude => has_value(root, "disableAllHooks", true),
         Harness::Gemini => match find_object(root, "hooksConfig")? {
-            Some(object) => is_member(&object, "enabled", false),
+            Some(object) => has_value(object, "enabled", false),
             None => Ok(false),
         },
         _ => Ok(false),
     }
 }
 
-/// Returns the hooks of sayso in the array of an event.
-fn hooks_of_sayso(harness: Harness, array: &CstArray) -> Result<Vec<(CstNode, Json)>, String> {
-    let mut hooks = Vec::new();
-    for element in array.elements() {
+/// Returns the hooks of sayso for an event.
+fn hooks_for_event(harness: Harness, hooks: Option<&Object<'_>>, event: &str) -> Result<Vec<Json>, String> {
+    let Some(array) = hooks.map(|hooks| find_array(hooks, event)).transpose()?.flatten() else {
+        return Ok(Vec::new());
+    };
+    let mut found = Vec::new();
+    for entry in &array.elements {
         match harness.layout() {
-            HookLayout::Flat => hooks.push(element),
+            HookLayout::Flat => found.push(Json::from(entry)),
             HookLayout::Grouped => {
-                let Some(group) = element.as_object() else { continue };
-                hooks.extend(find_array(&group, "hooks")?.into_iter().flat_map(|array| array.elements()));
+                if let Some(hooks) = hooks_of_group(entry)? {
+                    found.extend(hooks.elements.iter().map(Json::from));
+                }
             }
         }
     }
-    let with_value = hooks.into_iter().filter_map(|node| Json::from_node(&node).map(|value| (node, value)));
-    Ok(with_value.filter(|(_, hook)| is_hook_of_sayso(harness, hook)).collect())
+    found.retain(|hook| is_hook_of_sayso(harness, hook));
+    Ok(found)
+}
+
+/// Removes the hooks for all events. Returns whether nothing else is left. Hooks for events that this version does not
+/// know are removed too, because another version may have installed them.
+fn remove_from_hooks(
+    harness: Harness,
+    tree: &SyntaxTree<'_>,
+    hooks: &Object<'_>,
+    deletions: &mut Vec<Range<usize>>,
+) -> Result<bool, String> {
+    let mut removed = Vec::new();
+    for property in &hooks.properties {
+        let is_emptied = match property.value.as_array() {
+            Some(array) => remove_from_event(harness, tree, array, deletions)?,
+            None => false,
+        };
+        removed.push(is_emptied && !tree.has_comments(&to_range(property), deletions));
+    }
+    let properties: Vec<_> = hooks.properties.iter().map(to_range).collect();
+    deletions.extend(tree.deletions(&properties, &removed));
+    Ok(!removed.is_empty() && removed.iter().all(|is_removed| *is_removed))
+}
+
+/// Removes the hooks for one event. Returns whether there were any, and nothing else is left.
+fn remove_from_event(
+    harness: Harness,
+    tree: &SyntaxTree<'_>,
+    array: &Array<'_>,
+    deletions: &mut Vec<Range<usize>>,
+) -> Result<bool, String> {
+    let mut removed = Vec::new();
+    for entry in &array.elements {
+        removed.push(match harness.layout() {
+            HookLayout::Flat => is_hook_of_sayso(harness, &Json::from(entry)),
+            HookLayout::Grouped => match hooks_of_group(entry)? {
+                None => false,
+                Some(hooks) => {
+                    let is_own: Vec<_> =
+                        hooks.elements.iter().map(|hook| is_hook_of_sayso(harness, &Json::from(hook))).collect();
+                    let items: Vec<_> = hooks.elements.iter().map(to_range).collect();
+                    deletions.extend(tree.deletions(&items, &is_own));
+                    let is_emptied = !is_own.is_empty() && is_own.iter().all(|is_own| *is_own);
+                    is_emptied && !tree.has_comments(&to_range(entry), &items)
+                }
+            },
+        });
+    }
+    let items: Vec<_> = array.elements.iter().map(to_range).collect();
+    deletions.extend(tree.deletions(&items, &removed));
+    Ok(!removed.is_empty() && removed.iter().all(|is_removed| *is_removed))
+}
+
+fn hooks_of_group<'e, 't>(entry: &'e Value<'t>) -> Result<Option<&'e Array<'t>>, String> {
+    entry.as_object().map(|group| find_array(group, "hooks")).transpose().map(Option::flatten)
 }
 
 fn is_hook_of_sayso(harness: Harness, hook: &Json) -> bool {
@@ -161,15 +223,50 @@ fn command_words(hook: &Json) -> Option<Vec<String>> {
     }
 }
 
-/// Removes a hook, and its group if it was the only hook in it.
-fn remove_hook(harness: Harness, node: CstNode) {
-    let group = match harness.layout() {
-        HookLayout::Flat => None,
-        HookLayout::Grouped => node.ancestors().find_map(|ancestor| ancestor.as_object()),
-    };
-    node.remove();
-    let Some(group) = group else { return };
-    if group.array_value("hooks").is_some_and(|hooks| hooks.elements().is_empty()) {
-        group.remove();
+/// Checks that an edited text is valid and that nothing but the hooks of sayso differs. A text that fails is never written.
+fn check_other_values(harness: Harness, before: &str, after: &str) -> Result<(), String> {
+    if other_values(harness, before)? == other_values(harness, after)? {
+        return Ok(());
     }
+    Err("the edit would have changed other values".to_owned())
+}
+
+/// Returns the value of a text without the hooks of sayso and what is empty without them.
+fn other_values(harness: Harness, text: &str) -> Result<Json, String> {
+    let mut root = Json::from(SyntaxTree::parse(split_byte_order_mark(text).1)?.root());
+    let Json::Object(members) = &mut root else { return Ok(root) };
+    for (name, hooks) in members.iter_mut() {
+        if let Json::Object(events) = hooks
+            && name == "hooks"
+        {
+            for (_, entries) in events.iter_mut() {
+                retain_other_entries(harness, entries);
+            }
+            events.retain(|(_, entries)| *entries != Json::Array(Vec::new()));
+        }
+    }
+    members.retain(|(name, value)| {
+        let is_version = harness == Harness::Cursor && name == "version" && *value == Json::number(1);
+        let is_empty = name == "hooks" && *value == Json::Object(Vec::new());
+        !is_version && !is_empty
+    });
+    Ok(root)
+}
+
+fn retain_other_entries(harness: Harness, entries: &mut Json) {
+    let Json::Array(entries) = entries else { return };
+    entries.retain_mut(|entry| match harness.layout() {
+        HookLayout::Flat => !is_hook_of_sayso(harness, entry),
+        HookLayout::Grouped => {
+            let Json::Object(members) = entry else { return true };
+            for (name, hooks) in members.iter_mut() {
+                if let Json::Array(hooks) = hooks
+                    && name == "hooks"
+                {
+                    hooks.retain(|hook| !is_hook_of_sayso(harness, hook));
+                }
+            }
+            entry.member("hooks") != Some(&Json::Array(Vec::new()))
+        }
+    });
 }

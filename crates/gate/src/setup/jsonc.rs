@@ -1,7 +1,17 @@
 //! JSON with comments: strict parsing, values that can be compared, and access that refuses ambiguous documents.
+//!
+//! [`SyntaxTree`] reads and says where things are. [`insertion_root`] gives the library's own tree, which inserts values with the
+//! indentation of their surroundings.
 
-use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
+use std::ops::Range;
+
+use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::cst::{CstInputValue, CstRootNode};
+use jsonc_parser::tokens::{Token, TokenAndRange};
+use jsonc_parser::{
+    CollectOptions, CommentCollectionStrategy, ParseOptions, ParseResult, errors::ParseError, parse_to_ast,
+};
 
 /// The mark that some editors write at the start of a file. The parser does not accept it.
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -46,11 +56,6 @@ impl Json {
         Some(text)
     }
 
-    pub(crate) fn items(&self) -> &[Self] {
-        let Self::Array(items) = self else { return &[] };
-        items
-    }
-
     /// Returns the texts of an array. Returns `None` if an item is not text.
     pub(crate) fn as_texts(&self) -> Option<Vec<&str>> {
         let Self::Array(items) = self else { return None };
@@ -69,84 +74,154 @@ impl Json {
             ),
         }
     }
+}
 
-    /// Returns the value of a node, or `None` for something that is not a JSON value.
-    pub(crate) fn from_node(node: &CstNode) -> Option<Self> {
-        if let Some(object) = node.as_object() {
-            let members = object.properties().into_iter().map(|property| {
-                Some((property.decoded_name()?, Self::from_node(&property.value()?)?))
-            });
-            return members.collect::<Option<_>>().map(Self::Object);
+impl From<&Value<'_>> for Json {
+    fn from(value: &Value<'_>) -> Self {
+        match value {
+            Value::StringLit(text) => Self::Text(text.value.to_string()),
+            Value::NumberLit(number) => Self::Number(number.value.to_owned()),
+            Value::BooleanLit(boolean) => Self::Boolean(boolean.value),
+            Value::Object(object) => Self::from(object),
+            Value::Array(array) => Self::Array(array.elements.iter().map(Self::from).collect()),
+            Value::NullKeyword(_) => Self::Null,
         }
-        if let Some(array) = node.as_array() {
-            return array.elements().iter().map(Self::from_node).collect::<Option<_>>().map(Self::Array);
-        }
-        if let Some(text) = node.as_string_lit() {
-            return text.decoded_value().ok().map(Self::Text);
-        }
-        if let Some(number) = node.as_number_lit() {
-            return Some(Self::Number(number.to_string()));
-        }
-        if let Some(boolean) = node.as_boolean_lit() {
-            return Some(Self::Boolean(boolean.value()));
-        }
-        node.as_null_keyword().map(|_| Self::Null)
     }
 }
 
-/// A JSON document with its comments and white space.
-pub(crate) struct Document {
-    has_byte_order_mark: bool,
-    root: CstRootNode,
+impl From<&Object<'_>> for Json {
+    fn from(object: &Object<'_>) -> Self {
+        let member = |property: &ObjectProp<'_>| {
+            (property.name.as_str().to_owned(), Self::from(&property.value))
+        };
+        Self::Object(object.properties.iter().map(member).collect())
+    }
 }
 
-impl Document {
+/// A parsed document, with the positions of everything in it.
+pub(crate) struct SyntaxTree<'t> {
+    text: &'t str,
+    root: Object<'t>,
+    tokens: Vec<TokenAndRange<'t>>,
+}
+
+impl<'t> SyntaxTree<'t> {
     /// Parses a document. Comments and trailing commas are accepted, because the programs accept them. An empty text
-    /// counts as an empty object.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let (has_byte_order_mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
-            Some(rest) => (true, rest),
-            None => (false, text),
+    /// counts as an empty object. The text must not start with a byte order mark.
+    pub(crate) fn parse(text: &'t str) -> Result<Self, String> {
+        let collect = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
+        let ParseResult { value, tokens, .. } =
+            parse_to_ast(text, &collect, &options()).map_err(|error| describe(&error))?;
+        let root = match value {
+            Some(Value::Object(root)) => root,
+            None => Object { range: jsonc_parser::common::Range::new(0, 0), properties: Vec::new() },
+            Some(_) => return Err("it must contain a JSON object".to_owned()),
         };
-        let options = ParseOptions {
-            allow_comments: true,
-            allow_trailing_commas: true,
-            allow_loose_object_property_names: false,
-            allow_missing_commas: false,
-            allow_single_quoted_strings: false,
-            allow_hexadecimal_numbers: false,
-            allow_unary_plus_numbers: false,
-            allow_bare_decimal_point_numbers: false,
-            allow_non_finite_numbers: false,
-            allow_extended_string_escapes: false,
-        };
-        let root = CstRootNode::parse(text, &options).map_err(|error| {
-            format!("it is not valid JSON (line {}: {})", error.line_display(), error.kind())
-        })?;
-        Ok(Self { has_byte_order_mark, root })
+        Ok(Self { text, root, tokens: tokens.unwrap_or_default() })
     }
 
-    /// Returns the object at the top. Fails if there is another value.
-    pub(crate) fn object(&self) -> Result<CstObject, String> {
-        self.root.object_value_or_create().ok_or_else(|| "it must contain a JSON object".to_owned())
+    pub(crate) fn root(&self) -> &Object<'t> {
+        &self.root
     }
 
-    /// Returns the value of the whole document; an empty document is an empty object.
-    pub(crate) fn value(&self) -> Option<Json> {
-        self.root.value().map_or_else(|| Some(Json::Object(Vec::new())), |node| Json::from_node(&node))
+    /// Returns whether there is a comment in a range, outside of the excluded ranges.
+    pub(crate) fn has_comments(&self, range: &Range<usize>, excluded: &[Range<usize>]) -> bool {
+        self.comments().any(|comment| {
+            range.contains(&comment.start) && !excluded.iter().any(|range| range.contains(&comment.start))
+        })
     }
 
-    pub(crate) fn to_text(&self) -> String {
-        let mark = if self.has_byte_order_mark { BYTE_ORDER_MARK.to_string() } else { String::new() };
-        mark + &self.root.to_string()
+    /// Returns the ranges to delete so that these items of a list are gone and the others are still separated by
+    /// commas. Comments stay.
+    pub(crate) fn deletions(&self, items: &[Range<usize>], is_removed: &[bool]) -> Vec<Range<usize>> {
+        let mut deletions = Vec::new();
+        let mut last_kept = None;
+        for (item, is_removed) in items.iter().zip(is_removed) {
+            if !is_removed {
+                last_kept = Some(item);
+                continue;
+            }
+            let comma = self.comma_after(item.end);
+            match &comma {
+                Some(comma) if self.text.get(item.end..comma.start).is_some_and(|gap| gap.trim().is_empty()) => {
+                    deletions.push(self.with_white_space(item.start..comma.end));
+                }
+                Some(comma) => {
+                    deletions.push(self.with_white_space(item.clone()));
+                    deletions.push(comma.clone());
+                }
+                None => {
+                    // The last item of a list without a comma at its end, so the comma before it has to go.
+                    deletions.extend(last_kept.and_then(|kept| self.comma_after(kept.end)));
+                    deletions.push(self.with_white_space(item.clone()));
+                }
+            }
+        }
+        deletions
     }
+
+    fn comma_after(&self, position: usize) -> Option<Range<usize>> {
+        let start = self.tokens.partition_point(|token| token.range.start < position);
+        let next = self.tokens.get(start..)?.iter().find(|token| !is_comment(token))?;
+        matches!(next.token, Token::Comma).then(|| to_range(next))
+    }
+
+    /// Extends a range by the white space that belongs to it: whole lines if nothing else is on them.
+    fn with_white_space(&self, range: Range<usize>) -> Range<usize> {
+        let is_blank = |c: char| c == ' ' || c == '\t';
+        let (before, after) = (&self.text[..range.start], &self.text[range.end..]);
+        let start = before.trim_end_matches(is_blank).len();
+        let end = self.text.len() - after.trim_start_matches(is_blank).len();
+        let line_end = ["\n", "\r\n"].into_iter().find(|line_end| self.text[end..].starts_with(line_end));
+        let is_line_start = start == 0 || self.text[..start].ends_with('\n');
+        let is_list_end = self.text[end..].starts_with(['}', ']']);
+        match line_end {
+            Some(line_end) if is_line_start => start..end + line_end.len(),
+            None if is_line_start && is_list_end => {
+                let previous = self.text[..start].trim_end();
+                // A line comment needs the end of its line.
+                if self.comments().any(|comment| comment.end == previous.len()) {
+                    return start..range.end;
+                }
+                previous.len()..range.end
+            }
+            Some(_) => start..range.end,
+            None if is_list_end => start..range.end,
+            None => range.start..end,
+        }
+    }
+
+    fn comments(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        self.tokens.iter().filter(|token| is_comment(token)).map(to_range)
+    }
+}
+
+/// Parses a document for insertion.
+pub(crate) fn insertion_root(text: &str) -> Result<CstRootNode, String> {
+    CstRootNode::parse(text, &options()).map_err(|error| describe(&error))
+}
+
+/// Splits a byte order mark off a text.
+pub(crate) fn split_byte_order_mark(text: &str) -> (&str, &str) {
+    let length = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
+    text.split_at(length)
+}
+
+/// Deletes ranges of a text. They may overlap.
+pub(crate) fn delete_ranges(text: &str, mut ranges: Vec<Range<usize>>) -> String {
+    ranges.sort_by_key(|range| range.start);
+    let (mut result, mut end) = (String::with_capacity(text.len()), 0);
+    for range in ranges {
+        result.push_str(text.get(end..range.start).unwrap_or_default());
+        end = end.max(range.end);
+    }
+    result.push_str(text.get(end..).unwrap_or_default());
+    result
 }
 
 /// Returns a member of an object. Fails if there are several with this name, because programs differ in which one counts.
-pub(crate) fn find_member(object: &CstObject, name: &str) -> Result<Option<CstObjectProp>, String> {
-    let mut found = object.properties().into_iter().filter(|property| {
-        property.decoded_name().as_deref() == Some(name)
-    });
+pub(crate) fn find_member<'o, 't>(object: &'o Object<'t>, name: &str) -> Result<Option<&'o ObjectProp<'t>>, String> {
+    let mut found = object.properties.iter().filter(|property| property.name.as_str() == name);
     let first = found.next();
     if found.next().is_some() {
         return Err(format!("it contains the member {name:?} twice"));
@@ -155,13 +230,41 @@ pub(crate) fn find_member(object: &CstObject, name: &str) -> Result<Option<CstOb
 }
 
 /// Returns a member that must be an object.
-pub(crate) fn find_object(object: &CstObject, name: &str) -> Result<Option<CstObject>, String> {
+pub(crate) fn find_object<'o, 't>(object: &'o Object<'t>, name: &str) -> Result<Option<&'o Object<'t>>, String> {
     let Some(property) = find_member(object, name)? else { return Ok(None) };
-    property.object_value().map(Some).ok_or_else(|| format!("{name:?} must be an object"))
+    property.value.as_object().map(Some).ok_or_else(|| format!("{name:?} must be an object"))
 }
 
 /// Returns a member that must be an array.
-pub(crate) fn find_array(object: &CstObject, name: &str) -> Result<Option<CstArray>, String> {
+pub(crate) fn find_array<'o, 't>(object: &'o Object<'t>, name: &str) -> Result<Option<&'o Array<'t>>, String> {
     let Some(property) = find_member(object, name)? else { return Ok(None) };
-    property.array_value().map(Some).ok_or_else(|| format!("{name:?} must be an array"))
+    property.value.as_array().map(Some).ok_or_else(|| format!("{name:?} must be an array"))
+}
+
+pub(crate) fn to_range(node: &impl Ranged) -> Range<usize> {
+    let range = node.range();
+    range.start..range.end
+}
+
+fn options() -> ParseOptions {
+    ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    }
+}
+
+fn describe(error: &ParseError) -> String {
+    format!("it is not valid JSON (line {}: {})", error.line_display(), error.kind())
+}
+
+fn is_comment(token: &TokenAndRange<'_>) -> bool {
+    matches!(token.token, Token::CommentLine(_) | Token::CommentBlock(_))
 }

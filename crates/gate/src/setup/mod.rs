@@ -25,3 +25,7 @@ pub use harness::{Harness, HookOptions, SetupScope};
 pub use hook_entries::HookState;
 pub use places::Places;
 pub use plan::SetupPlan;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "a test reports a failure by panicking")]
+mod tests;
