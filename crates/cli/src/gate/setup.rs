@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use gate::setup::{Harness, HookOptions, Places, SetupPlan, SetupScope};
+use gate::setup::{Harness, HookOptions, InstalledVersion, Places, SetupPlan, SetupScope};
 
 use crate::ExitStatus;
 use crate::file::{CommandError, display_name};
-use crate::output::{describe_io_error, print_stdout};
+use crate::hub_args::build_runtime;
+use crate::output::{describe_io_error, print_stderr, print_stdout};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -65,7 +66,40 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         SetupPlan::install_hooks(harness, &places, &scope, &program, &options)
     };
     let plan = plan.map_err(|error| error.to_string())?;
-    arguments.finish(plan, &harness.to_string())
+    let status = arguments.finish(plan, &harness.to_string())?;
+    if arguments.remove {
+        return Ok(status);
+    }
+    let advice = advice(harness, &scope, &options)?;
+    if arguments.dry_run {
+        // Standard output has only the diff.
+        advice.iter().for_each(|line| print_stderr(line));
+        return Ok(status);
+    }
+    Ok(status.max(print_stdout(&format!("{}\n", advice.join("\n")))))
+}
+
+/// Returns what sayso cannot do with the harness, and what to do next.
+fn advice(harness: Harness, scope: &SetupScope, options: &HookOptions) -> Result<Vec<String>, CommandError> {
+    let version = build_runtime(0)?.block_on(gate::setup::installed_version(harness.program()));
+    let mut lines = Vec::new();
+    match &version {
+        InstalledVersion::NotFound => {
+            lines.push(format!("{harness} was not found on the path, so its version was not checked."));
+        }
+        InstalledVersion::Known(version) => lines.push(format!("{harness} {version} is installed.")),
+        _ => lines.push(format!("The installed version of {harness} could not be determined.")),
+    }
+    lines.extend(gate::setup::version_problem(harness, &version));
+    lines.extend(gate::setup::limits(harness, options).into_iter().map(str::to_owned));
+    if matches!(scope, SetupScope::Project(_)) {
+        lines.push(
+            "Everybody who works in this project needs sayso on the path: without it, calls can be blocked."
+                .to_owned(),
+        );
+    }
+    lines.push("Run `sayso listen` in a terminal to hear the agent, and `sayso doctor` to check everything.".to_owned());
+    Ok(lines)
 }
 
 impl Arguments {

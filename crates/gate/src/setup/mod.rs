@@ -8,6 +8,7 @@
 //! file), idempotent, and reversible: an [install record](install_record) restores the file byte for byte if nobody
 //! changed it since. Otherwise only the entries of sayso are removed. A file that cannot be parsed is never written.
 
+mod advice;
 mod command_words;
 mod config_file;
 mod error;
@@ -15,16 +16,20 @@ mod harness;
 mod hook_entries;
 mod install_record;
 mod jsonc;
-mod plan;
+mod opencode_plugin;
 mod places;
+mod plan;
+mod program_version;
 mod text_edits;
 
+pub use advice::{CLAUDE_ON_FAILURE, limits, version_problem};
 pub use config_file::{ConfigFile, MAX_CONFIG_BYTES};
 pub use error::SetupError;
-pub use harness::{Harness, HookOptions, SetupScope};
+pub use harness::{GATE_TIMEOUT_SECONDS, Harness, HookOptions, SetupScope};
 pub use hook_entries::HookState;
 pub use places::Places;
 pub use plan::SetupPlan;
+pub use program_version::{InstalledVersion, Version, installed_version};
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic, reason = "a test reports a failure by panicking")]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::config_file::{ConfigFile, create_folders};
 use super::install_record::{InstallRecord, RecordFolder};
+use super::opencode_plugin::{self, PluginEditor};
 use super::text_edits::unified_diff;
 use super::{Harness, HookOptions, HookState, Places, SetupError, SetupScope, hook_entries};
 
@@ -34,6 +35,10 @@ pub(crate) trait Editor {
     fn remove(&self, text: &str) -> Result<String, String>;
     /// Returns whether a file that the installation created can be deleted when it has this text.
     fn is_empty(&self, text: &str) -> bool;
+    /// Returns whether the file belongs to sayso, so that it is deleted even if no record says that sayso created it.
+    fn owns_file(&self) -> bool {
+        false
+    }
 }
 
 impl SetupPlan {
@@ -45,31 +50,45 @@ impl SetupPlan {
         program: &str,
         options: &HookOptions,
     ) -> Result<Self, SetupError> {
+        let path = harness.hook_file(places, scope);
+        if harness == Harness::OpenCode {
+            return Self::install(&path, places, &PluginEditor::new(program, options));
+        }
         let editor = HookEditor { harness, words: harness.hook_words(program, options) };
-        Self::install(&harness.hook_file(places, scope), places, &editor)
+        Self::install(&path, places, &editor)
     }
 
     /// Plans the removal of a harness's hooks.
     pub fn remove_hooks(harness: Harness, places: &Places, scope: &SetupScope) -> Result<Self, SetupError> {
-        let editor = HookEditor { harness, words: Vec::new() };
-        Self::remove(&harness.hook_file(places, scope), places, &editor)
+        let path = harness.hook_file(places, scope);
+        if harness == Harness::OpenCode {
+            return Self::remove(&path, places, &PluginEditor { words: Vec::new() });
+        }
+        Self::remove(&path, places, &HookEditor { harness, words: Vec::new() })
     }
 
     pub(crate) fn install(path: &Path, places: &Places, editor: &impl Editor) -> Result<Self, SetupError> {
         let records = places.records();
         let file = ConfigFile::read(path)?;
         let refuse = |reason| SetupError::unusable(path, reason);
-        let installed = editor.install(file.text_or_empty()).map_err(refuse)?;
-        if file.text.as_deref() == Some(installed.as_str()) {
-            return Ok(Self { new_text: Some(installed), file, records, record: RecordChange::Keep });
+        let record = records.load(&file.real_path);
+        let is_as_written = record.as_ref().zip(file.text.as_ref()).is_some_and(|(record, text)| record.restore(text).is_some());
+        // A file that is not as sayso left it can contain the entries in another place or form.
+        if !is_as_written
+            && let Some(text) = &file.text
+            && editor.install(text).map_err(refuse)? == *text
+        {
+            return Ok(Self { new_text: file.text.clone(), file, records, record: RecordChange::Keep });
         }
         // Entries of an earlier installation are removed first, so that the record describes the file without them.
         let (original, new_folders) = match &file.text {
             None => (None, Vec::new()),
-            Some(text) => without_entries(text, &records.load(&file.real_path), editor).map_err(refuse)?,
+            Some(text) => without_entries(text, record.as_ref(), editor).map_err(refuse)?,
         };
         let new_text = editor.install(original.as_deref().unwrap_or_default()).map_err(refuse)?;
-        let record = RecordChange::Install { original, new_folders };
+        let is_change = file.text.as_ref() != Some(&new_text);
+        let record =
+            if is_change { RecordChange::Install { original, new_folders } } else { RecordChange::Keep };
         Ok(Self { new_text: Some(new_text), file, records, record })
     }
 
@@ -81,7 +100,7 @@ impl SetupPlan {
         };
         let record = records.load(&file.real_path);
         let (new_text, new_folders) =
-            without_entries(text, &record, editor).map_err(|reason| SetupError::unusable(path, reason))?;
+            without_entries(text, record.as_ref(), editor).map_err(|reason| SetupError::unusable(path, reason))?;
         let record =
             if new_text == file.text { RecordChange::Keep } else { RecordChange::Remove { new_folders } };
         Ok(Self { new_text, file, records, record })
@@ -149,16 +168,16 @@ impl SetupPlan {
 /// installation created. If somebody changed the file since, only the entries are removed.
 fn without_entries(
     text: &str,
-    record: &Option<InstallRecord>,
+    record: Option<&InstallRecord>,
     editor: &impl Editor,
 ) -> Result<(Option<String>, Vec<PathBuf>), String> {
-    let folders = record.as_ref().map(|record| record.new_folders.clone()).unwrap_or_default();
-    if let Some(original) = record.as_ref().and_then(|record| record.restore(text)) {
+    let folders = record.map(|record| record.new_folders.clone()).unwrap_or_default();
+    if let Some(original) = record.and_then(|record| record.restore(text)) {
         return Ok((original, folders));
     }
     let stripped = editor.remove(text)?;
-    let is_created = record.as_ref().is_some_and(InstallRecord::is_new_file);
-    let is_file_gone = is_created && stripped != text && editor.is_empty(&stripped);
+    let is_own = editor.owns_file() || record.is_some_and(InstallRecord::is_new_file);
+    let is_file_gone = is_own && stripped != text && editor.is_empty(&stripped);
     Ok(((!is_file_gone).then_some(stripped), folders))
 }
 
@@ -166,6 +185,10 @@ fn without_entries(
 pub(crate) fn inspect_hooks(harness: Harness, path: &Path) -> Result<Option<HookState>, SetupError> {
     let file = ConfigFile::read(path)?;
     let Some(text) = &file.text else { return Ok(None) };
+    if harness == Harness::OpenCode {
+        let programs = opencode_plugin::program(text).into_iter().collect();
+        return Ok(Some(HookState { programs, ..HookState::default() }));
+    }
     hook_entries::inspect(harness, text).map(Some).map_err(|reason| SetupError::unusable(path, reason))
 }
 
@@ -185,5 +208,9 @@ impl Editor for HookEditor {
 
     fn is_empty(&self, text: &str) -> bool {
         hook_entries::is_empty(self.harness, text)
+    }
+
+    fn owns_file(&self) -> bool {
+        self.harness == Harness::VsCode
     }
 }
