@@ -3,12 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use gate::setup::{Harness, HookOptions, InstalledVersion, Places, SetupPlan, SetupScope};
+use gate::setup::{
+    Harness, HookOptions, InstalledVersion, McpClient, McpOptions, McpServer, McpServerState, Places,
+    SetupPlan, SetupScope,
+};
 
 use crate::ExitStatus;
 use crate::file::{CommandError, display_name};
 use crate::hub_args::build_runtime;
-use crate::output::{describe_io_error, print_stderr, print_stdout};
+use crate::output::{describe_io_error, print_stderr, print_stdout, printable};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -39,6 +42,8 @@ enum SetupTarget {
     Vscode(HookArgs),
     /// opencode.
     Opencode(HookArgs),
+    /// Start the MCP servers of a program through `sayso mcp`.
+    Mcp(McpArgs),
 }
 
 /// Options that the hooks pass to `sayso hook`.
@@ -55,10 +60,33 @@ struct HookArgs {
     required: bool,
 }
 
+#[derive(clap::Args)]
+struct McpArgs {
+    /// The program whose servers are wrapped.
+    #[arg(value_name = "CLIENT", value_parser = parse_client)]
+    client: McpClient,
+    /// Address of the hub. The default is the one in SAYSO_URL, else your personal hub.
+    #[arg(long, value_name = "URL")]
+    hub: Option<String>,
+    /// File that says which tools need no question.
+    #[arg(long, value_name = "FILE")]
+    trust: Option<PathBuf>,
+}
+
+fn parse_client(text: &str) -> Result<McpClient, String> {
+    McpClient::ALL.into_iter().find(|client| client.id() == text).ok_or_else(|| {
+        let names: Vec<_> = McpClient::ALL.into_iter().map(McpClient::id).collect();
+        format!("it must be one of {}", names.join(", "))
+    })
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     let places = Places::from_env().map_err(|error| error.to_string())?;
     let scope = arguments.scope()?;
-    let (harness, options) = arguments.target.harness();
+    let (harness, options) = match arguments.target.harness() {
+        Ok(hooks) => hooks,
+        Err(target) => return set_up_servers(arguments, target, &places, &scope),
+    };
     let program = program(&scope)?;
     let plan = if arguments.remove {
         SetupPlan::remove_hooks(harness, &places, &scope)
@@ -77,6 +105,64 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         return Ok(status);
     }
     Ok(status.max(print_stdout(&format!("{}\n", advice.join("\n")))))
+}
+
+/// Wraps the MCP servers of a client, or unwraps them.
+fn set_up_servers(
+    arguments: &Arguments,
+    target: &McpArgs,
+    places: &Places,
+    scope: &SetupScope,
+) -> Result<ExitStatus, CommandError> {
+    let client = target.client;
+    let plan = if arguments.remove {
+        SetupPlan::unwrap_servers(client, places, scope)
+    } else {
+        SetupPlan::wrap_servers(client, places, scope, &program(scope)?, &target.options()?)
+    };
+    let Some(plan) = plan.map_err(|error| error.to_string())? else {
+        return Err(CommandError::cannot_run(format!("{client} has no configuration for projects")));
+    };
+    let path = plan.path().to_owned();
+    if !plan.has_file() {
+        return Err(CommandError::cannot_run(format!(
+            "{client} has no configuration at {}",
+            display_name(&path)
+        )));
+    }
+    if arguments.dry_run {
+        return Ok(print_stdout(&plan.diff()));
+    }
+    let is_change = plan.is_change();
+    plan.apply().map_err(|error| error.to_string())?;
+    let servers = gate::setup::mcp_servers(client, places, scope).map_err(|error| error.to_string())?;
+    let mut report = format!("{client}, in {}:\n", display_name(&path));
+    for McpServer { name, state } in servers.unwrap_or_default() {
+        let name = printable(&name);
+        report += &match state {
+            McpServerState::Wrapped { .. } => format!("{name} starts through sayso.\n"),
+            McpServerState::Unsupported(reason) => format!("{name} starts directly, because {reason}.\n"),
+            _ => format!("{name} starts directly.\n"),
+        };
+    }
+    report += if is_change {
+        "Restart the program, so that it reads its configuration again.\n"
+    } else {
+        "Nothing had to be changed.\n"
+    };
+    Ok(print_stdout(&report))
+}
+
+impl McpArgs {
+    fn options(&self) -> Result<McpOptions, CommandError> {
+        let trust = self.trust.as_ref().map(|path| {
+            // The program starts its servers in some other folder.
+            let path = std::path::absolute(path).map_err(|error| describe_io_error(&error))?;
+            path.to_str().map(str::to_owned).ok_or_else(|| "the path is not UTF-8".to_owned())
+        });
+        let trust = trust.transpose().map_err(|error| format!("cannot use the file for --trust: {error}"))?;
+        Ok(McpOptions { hub: self.hub.clone(), trust })
+    }
 }
 
 /// Returns what sayso cannot do with the harness, and what to do next.
@@ -98,7 +184,10 @@ fn advice(harness: Harness, scope: &SetupScope, options: &HookOptions) -> Result
                 .to_owned(),
         );
     }
-    lines.push("Run `sayso listen` in a terminal to hear the agent, and `sayso doctor` to check everything.".to_owned());
+    lines.push(
+        "Run `sayso listen` in a terminal to hear the agent, and `sayso doctor` to check everything."
+            .to_owned(),
+    );
     Ok(lines)
 }
 
@@ -122,7 +211,9 @@ impl Arguments {
             (false, false) => format!("{name} is set up already, in {path}."),
             (false, true) => format!("{name} is not set up, in {path}."),
             (true, false) => format!("{name} is set up, in {path}."),
-            (true, true) if plan.deletes_file() => format!("sayso is removed from {name}: {path} is deleted."),
+            (true, true) if plan.deletes_file() => {
+                format!("sayso is removed from {name}: {path} is deleted.")
+            }
             (true, true) => format!("sayso is removed from {name}, in {path}."),
         };
         plan.apply().map_err(|error| error.to_string())?;
@@ -131,7 +222,8 @@ impl Arguments {
 }
 
 impl SetupTarget {
-    fn harness(&self) -> (Harness, HookOptions) {
+    /// Returns the harness and the options of its hooks, or the arguments for MCP servers.
+    fn harness(&self) -> Result<(Harness, HookOptions), &McpArgs> {
         let (harness, arguments) = match self {
             Self::Claude(arguments) => (Harness::Claude, arguments),
             Self::Codex(arguments) => (Harness::Codex, arguments),
@@ -139,9 +231,10 @@ impl SetupTarget {
             Self::Gemini(arguments) => (Harness::Gemini, arguments),
             Self::Vscode(arguments) => (Harness::VsCode, arguments),
             Self::Opencode(arguments) => (Harness::OpenCode, arguments),
+            Self::Mcp(arguments) => return Err(arguments),
         };
         let HookArgs { gate, hub, required } = arguments;
-        (harness, HookOptions { gate: gate.clone(), hub: hub.clone(), is_required: *required })
+        Ok((harness, HookOptions { gate: gate.clone(), hub: hub.clone(), is_required: *required }))
     }
 }
 
@@ -155,6 +248,8 @@ fn program(scope: &SetupScope) -> Result<String, CommandError> {
         .map_err(|error| format!("cannot find the path of sayso: {}", describe_io_error(&error)))?;
     match path.to_str() {
         Some(path) => Ok(path.to_owned()),
-        None => Err(CommandError::cannot_run(format!("the path of sayso is not UTF-8: {}", display_name(&path)))),
+        None => {
+            Err(CommandError::cannot_run(format!("the path of sayso is not UTF-8: {}", display_name(&path))))
+        }
     }
 }

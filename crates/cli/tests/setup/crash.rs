@@ -46,7 +46,12 @@ fn a_file_with_several_hard_links_is_refused() {
     home.write(FILE, TEXT);
     std::fs::hard_link(home.path(FILE), home.path("other")).unwrap();
     let output = home.run(&["setup", "claude"]);
-    assert_eq!((output.exit_code, output.stderr.contains("several hard links")), (2, true), "{}", output.stderr);
+    assert_eq!(
+        (output.exit_code, output.stderr.contains("several hard links")),
+        (2, true),
+        "{}",
+        output.stderr
+    );
     assert_eq!(home.read(FILE), TEXT);
 }
 
@@ -119,11 +124,16 @@ fn a_read_only_folder_is_an_error() {
 fn many_runs_at_once_leave_one_installation() {
     let home = Home::new();
     home.write(FILE, TEXT);
-    let children: Vec<_> = (0..8).map(|_| home.command(binary()).args(["setup", "claude"]).spawn().unwrap()).collect();
+    let children: Vec<_> =
+        (0..8).map(|_| home.command(binary()).args(["setup", "claude"]).spawn().unwrap()).collect();
     for child in children {
         let output = check_output(child.wait_with_output().unwrap());
         // A run that finds the file changed under its feet says so and changes nothing.
-        assert!(output.exit_code == 0 || output.stderr.contains("changed by another program"), "{}", output.stderr);
+        assert!(
+            output.exit_code == 0 || output.stderr.contains("changed by another program"),
+            "{}",
+            output.stderr
+        );
     }
     let installed = home.read(FILE);
     assert!(home.run(&["setup", "claude"]).stdout.contains("is set up already"));
@@ -139,7 +149,12 @@ fn a_file_that_is_too_long_is_refused() {
     let file = std::fs::File::create(home.path(FILE)).unwrap();
     file.set_len(32 * 1024 * 1024 + 1).unwrap();
     let output = home.run(&["setup", "claude"]);
-    assert_eq!((output.exit_code, output.stderr.contains("longer than 33554432 bytes")), (2, true), "{}", output.stderr);
+    assert_eq!(
+        (output.exit_code, output.stderr.contains("longer than 33554432 bytes")),
+        (2, true),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]
@@ -169,7 +184,12 @@ fn an_editor_that_saves_in_the_meantime_wins() {
     home.write(FILE, saved);
     lock.unlock().unwrap();
     let output = check_output(child.wait_with_output().unwrap());
-    assert_eq!((output.exit_code, output.stderr.contains("was changed by another program")), (2, true), "{}", output.stderr);
+    assert_eq!(
+        (output.exit_code, output.stderr.contains("was changed by another program")),
+        (2, true),
+        "{}",
+        output.stderr
+    );
     assert_eq!(home.read(FILE), saved);
     assert_eq!(home.files(), [FILE]);
 }
@@ -177,7 +197,11 @@ fn an_editor_that_saves_in_the_meantime_wins() {
 /// Waits until a process waits for a lock of a file.
 fn wait_until_locked(process: u32) {
     let marker = format!(" {process} ");
-    while !std::fs::read_to_string("/proc/locks").unwrap().lines().any(|line| line.contains("->") && line.contains(&marker)) {
+    while !std::fs::read_to_string("/proc/locks")
+        .unwrap()
+        .lines()
+        .any(|line| line.contains("->") && line.contains(&marker))
+    {
         assert!(Command::new("kill").args(["-0", &process.to_string()]).status().unwrap().success());
         std::thread::yield_now();
     }

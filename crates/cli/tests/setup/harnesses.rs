@@ -9,7 +9,12 @@ use super::Home;
 const HARNESSES: [(&str, &str, &str, &str); 5] = [
     ("claude", ".claude/settings.json", CLAUDE, "PreToolUse"),
     ("codex", ".codex/hooks.json", "{ }", "PermissionRequest"),
-    ("cursor", ".cursor/hooks.json", "{\"version\": 1, \"hooks\": {\"stop\": [{\"command\": \"./audit.sh\"}]}}\n", "beforeShellExecution"),
+    (
+        "cursor",
+        ".cursor/hooks.json",
+        "{\"version\": 1, \"hooks\": {\"stop\": [{\"command\": \"./audit.sh\"}]}}\n",
+        "beforeShellExecution",
+    ),
     ("gemini", ".gemini/settings.json", "{\n\t\"ui\": {\"theme\": \"x\"} // mine\n}", "BeforeTool"),
     ("vscode", ".copilot/hooks/sayso.json", "", "PreToolUse"),
 ];
@@ -37,9 +42,21 @@ fn claude_code_gets_hooks_that_fail_closed() {
     let hooks = &parse(&home.read(".claude/settings.json"))["hooks"];
     let events: Vec<&String> = hooks.as_object().unwrap().keys().collect();
     let mut expected = [
-        "SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure",
-        "PermissionRequest", "PermissionDenied", "Notification", "Elicitation", "ElicitationResult",
-        "MessageDisplay", "Stop", "SubagentStart", "SubagentStop",
+        "SessionStart",
+        "SessionEnd",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "PermissionRequest",
+        "PermissionDenied",
+        "Notification",
+        "Elicitation",
+        "ElicitationResult",
+        "MessageDisplay",
+        "Stop",
+        "SubagentStart",
+        "SubagentStop",
     ];
     expected.sort_unstable();
     assert_eq!(events, expected);
@@ -49,8 +66,7 @@ fn claude_code_gets_hooks_that_fail_closed() {
     }]}]);
     assert_eq!((&hooks["PreToolUse"], &hooks["PermissionRequest"]), (&gate, &gate));
     // A hook that only narrates must not block anything.
-    let narration =
-        json!([{"hooks": [{"type": "command", "command": program, "args": ["hook", "claude"], "timeout": 30}]}]);
+    let narration = json!([{"hooks": [{"type": "command", "command": program, "args": ["hook", "claude"], "timeout": 30}]}]);
     assert_eq!(hooks["Stop"], narration);
 }
 
@@ -59,15 +75,22 @@ fn each_harness_gets_hooks_in_its_own_dialect() {
     let program = binary().canonicalize().unwrap().display().to_string();
     for (harness, file, _, event) in HARNESSES {
         let home = Home::new();
-        assert_eq!(home.run(&["setup", harness, "--gate", "all", "--required", "--hub", "unix:/a b"]).exit_code, 0);
+        assert_eq!(
+            home.run(&["setup", harness, "--gate", "all", "--required", "--hub", "unix:/a b"]).exit_code,
+            0
+        );
         let document = parse(&home.read(file));
         let line = format!("{program} hook {harness} --gate all --hub 'unix:/a b' --required");
         let hook = &document["hooks"][event][0];
         let expected = match harness {
-            "claude" => json!({"hooks": [{"type": "command", "command": program, "timeout": 600, "onFailure": "block",
-                "args": ["hook", "claude", "--gate", "all", "--hub", "unix:/a b", "--required"]}]}),
+            "claude" => {
+                json!({"hooks": [{"type": "command", "command": program, "timeout": 600, "onFailure": "block",
+                "args": ["hook", "claude", "--gate", "all", "--hub", "unix:/a b", "--required"]}]})
+            }
             "codex" => json!({"hooks": [{"type": "command", "command": line, "timeout": 600}]}),
-            "gemini" => json!({"hooks": [{"name": "sayso", "type": "command", "command": line, "timeout": 600_000}]}),
+            "gemini" => {
+                json!({"hooks": [{"name": "sayso", "type": "command", "command": line, "timeout": 600_000}]})
+            }
             "cursor" => json!({"command": line, "timeout": 600, "failClosed": true}),
             _ => json!({"type": "command", "command": line, "timeout": 600}),
         };
@@ -119,7 +142,8 @@ fn a_file_that_setup_created_is_deleted_with_its_folders() {
         let removed = home.run(&["setup", harness, "--remove"]);
         assert!(removed.stdout.contains("is deleted"), "{}", removed.stdout);
         assert_eq!(home.files(), Vec::<String>::new());
-        let folders: Vec<_> = std::fs::read_dir(home.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let folders: Vec<_> =
+            std::fs::read_dir(home.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(folders, [".local"], "{harness}");
     }
 }
@@ -139,7 +163,15 @@ fn later_edits_of_other_people_stay() {
         let rest = home.read(file);
         assert!(rest.contains("/* later */ \"later\": [1, 2]"), "{rest}");
         assert!(!rest.contains("sayso"), "{rest}");
-        for kept in ["// A comment.", "\"model\": \"opus\"", "echo", "// audit", "./audit.sh", "\"theme\": \"x\"", "// mine"] {
+        for kept in [
+            "// A comment.",
+            "\"model\": \"opus\"",
+            "echo",
+            "// audit",
+            "./audit.sh",
+            "\"theme\": \"x\"",
+            "// mine",
+        ] {
             assert_eq!(rest.contains(kept), text.contains(kept), "{harness} {kept}: {rest}");
         }
         assert_eq!(rest.contains(event), text.contains(event));
@@ -174,7 +206,9 @@ fn a_file_that_cannot_be_parsed_is_refused_and_stays() {
     for text in ["{ \"a\": ", "[]", "{\"hooks\": 1}", "\u{0}"] {
         let home = Home::new();
         home.write(".claude/settings.json", text);
-        for arguments in [&["setup", "claude"][..], &["setup", "claude", "--remove"], &["setup", "claude", "--dry-run"]] {
+        for arguments in
+            [&["setup", "claude"][..], &["setup", "claude", "--remove"], &["setup", "claude", "--dry-run"]]
+        {
             let output = home.run(arguments);
             assert_eq!(output.exit_code, 2, "{text} {arguments:?}");
             assert!(output.stderr.contains("settings.json is not changed: "), "{}", output.stderr);
@@ -246,13 +280,22 @@ fn a_changed_plugin_of_opencode_is_left_alone() {
     let file = ".config/opencode/plugin/sayso.js";
     assert_eq!(home.run(&["setup", "opencode", "--hub", "http://x/\"</"]).exit_code, 0);
     let plugin = home.read(file);
-    assert!(plugin.contains(r#""hook", "opencode", "--hub", "http://x/\"</"]"#) || plugin.contains(r#""hook","opencode","--hub","http://x/\"</"]"#), "{plugin}");
+    assert!(
+        plugin.contains(r#""hook", "opencode", "--hub", "http://x/\"</"]"#)
+            || plugin.contains(r#""hook","opencode","--hub","http://x/\"</"]"#),
+        "{plugin}"
+    );
     assert!(home.run(&["setup", "opencode"]).stdout.contains("opencode is set up, in"));
     let changed = format!("{plugin}// mine\n");
     home.write(file, &changed);
     for arguments in [&["setup", "opencode"][..], &["setup", "opencode", "--remove"]] {
         let output = home.run(arguments);
-        assert_eq!((output.exit_code, output.stderr.contains("or it was changed")), (2, true), "{}", output.stderr);
+        assert_eq!(
+            (output.exit_code, output.stderr.contains("or it was changed")),
+            (2, true),
+            "{}",
+            output.stderr
+        );
         assert_eq!(home.read(file), changed);
     }
 }

@@ -2,6 +2,7 @@
 
 mod crash;
 mod harnesses;
+mod mcp;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -78,7 +79,11 @@ impl Home {
         let mut files = Vec::new();
         list_files(&self.path(""), &mut files);
         let root = self.path("").display().to_string();
-        files.iter().map(|file| file.trim_start_matches(&root).to_owned()).filter(|file| !file.starts_with(".local/")).collect()
+        files
+            .iter()
+            .map(|file| file.trim_start_matches(&root).to_owned())
+            .filter(|file| !file.starts_with(".local/"))
+            .collect()
     }
 }
 

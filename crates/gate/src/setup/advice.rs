@@ -35,7 +35,9 @@ pub fn limits(harness: Harness, options: &HookOptions) -> Vec<&'static str> {
             }
             limits
         }
-        Harness::Cursor => vec!["Versions of Cursor that do not know failClosed let a call go ahead unheard if sayso cannot run."],
+        Harness::Cursor => vec![
+            "Versions of Cursor that do not know failClosed let a call go ahead unheard if sayso cannot run.",
+        ],
         Harness::Gemini => vec![
             "In ACP mode, which editors use, Gemini CLI calls no hooks: sayso hears nothing there. Use `sayso acp` instead.",
             "Gemini CLI can only be advised: if sayso cannot run, a call goes ahead unheard.",

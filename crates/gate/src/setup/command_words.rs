@@ -46,7 +46,9 @@ pub(crate) fn split_words(line: &str) -> Option<Vec<String>> {
                 }
             }
             '\\' => word.get_or_insert_default().push(characters.next()?),
-            '$' | '`' | '|' | '&' | ';' | '<' | '>' | '(' | ')' | '*' | '?' | '[' | '~' | '\n' => return None,
+            '$' | '`' | '|' | '&' | ';' | '<' | '>' | '(' | ')' | '*' | '?' | '[' | '~' | '\n' => {
+                return None;
+            }
             '#' if word.is_none() => return None,
             other => word.get_or_insert_default().push(other),
         }
@@ -78,15 +80,26 @@ mod tests {
 
     #[test]
     fn command_lines_that_do_more_than_start_a_program_are_not_split() {
-        for line in ["sayso hook claude | tee log", "sayso $X", "sayso `x`", "a; b", "'open", "\"open", "# x", "a\\"] {
+        for line in
+            ["sayso hook claude | tee log", "sayso $X", "sayso `x`", "a; b", "'open", "\"open", "# x", "a\\"]
+        {
             assert_eq!(split_words(line), None, "{line}");
         }
-        assert_eq!(split_words("\"a b\" 'c d' e\\ f \"\\\"\\x\""), Some(vec!["a b".into(), "c d".into(), "e f".into(), "\"\\x".into()]));
+        assert_eq!(
+            split_words("\"a b\" 'c d' e\\ f \"\\\"\\x\""),
+            Some(vec!["a b".into(), "c d".into(), "e f".into(), "\"\\x".into()])
+        );
     }
 
     #[test]
     fn the_program_is_recognised_by_its_name() {
-        for (word, expected) in [("sayso", true), ("/usr/bin/sayso", true), ("C:\\x\\sayso.exe", true), ("sayso2", false), ("/sayso/x", false)] {
+        for (word, expected) in [
+            ("sayso", true),
+            ("/usr/bin/sayso", true),
+            ("C:\\x\\sayso.exe", true),
+            ("sayso2", false),
+            ("/sayso/x", false),
+        ] {
             assert_eq!(is_sayso(word), expected, "{word}");
         }
     }

@@ -97,7 +97,8 @@ impl ConfigFile {
         file.write_all(contents.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)
     }
 
-    fn check_unchanged(&self) -> Result<(), SetupError> {
+    /// Checks that the file is still as it was read.
+    pub(crate) fn check_unchanged(&self) -> Result<(), SetupError> {
         let is_same = follow_links(&self.path)? == self.real_path && read_text(&self.real_path)? == self.text;
         if is_same { Ok(()) } else { Err(SetupError::ChangedMeanwhile { path: self.path.clone() }) }
     }

@@ -188,8 +188,11 @@ fn remove_from_event(
             HookLayout::Grouped => match hooks_of_group(entry)? {
                 None => false,
                 Some(hooks) => {
-                    let is_own: Vec<_> =
-                        hooks.elements.iter().map(|hook| is_hook_of_sayso(harness, &Json::from(hook))).collect();
+                    let is_own: Vec<_> = hooks
+                        .elements
+                        .iter()
+                        .map(|hook| is_hook_of_sayso(harness, &Json::from(hook)))
+                        .collect();
                     let items: Vec<_> = hooks.elements.iter().map(to_range).collect();
                     deletions.extend(tree.deletions(&items, &is_own));
                     let is_emptied = !is_own.is_empty() && is_own.iter().all(|is_own| *is_own);

@@ -91,9 +91,8 @@ impl From<&Value<'_>> for Json {
 
 impl From<&Object<'_>> for Json {
     fn from(object: &Object<'_>) -> Self {
-        let member = |property: &ObjectProp<'_>| {
-            (property.name.as_str().to_owned(), Self::from(&property.value))
-        };
+        let member =
+            |property: &ObjectProp<'_>| (property.name.as_str().to_owned(), Self::from(&property.value));
         Self::Object(object.properties.iter().map(member).collect())
     }
 }
@@ -143,7 +142,9 @@ impl<'t> SyntaxTree<'t> {
             }
             let comma = self.comma_after(item.end);
             match &comma {
-                Some(comma) if self.text.get(item.end..comma.start).is_some_and(|gap| gap.trim().is_empty()) => {
+                Some(comma)
+                    if self.text.get(item.end..comma.start).is_some_and(|gap| gap.trim().is_empty()) =>
+                {
                     deletions.push(self.with_white_space(item.start..comma.end));
                 }
                 Some(comma) => {
@@ -220,7 +221,10 @@ pub(crate) fn delete_ranges(text: &str, mut ranges: Vec<Range<usize>>) -> String
 }
 
 /// Returns a member of an object. Fails if there are several with this name, because programs differ in which one counts.
-pub(crate) fn find_member<'o, 't>(object: &'o Object<'t>, name: &str) -> Result<Option<&'o ObjectProp<'t>>, String> {
+pub(crate) fn find_member<'o, 't>(
+    object: &'o Object<'t>,
+    name: &str,
+) -> Result<Option<&'o ObjectProp<'t>>, String> {
     let mut found = object.properties.iter().filter(|property| property.name.as_str() == name);
     let first = found.next();
     if found.next().is_some() {
@@ -230,13 +234,19 @@ pub(crate) fn find_member<'o, 't>(object: &'o Object<'t>, name: &str) -> Result<
 }
 
 /// Returns a member that must be an object.
-pub(crate) fn find_object<'o, 't>(object: &'o Object<'t>, name: &str) -> Result<Option<&'o Object<'t>>, String> {
+pub(crate) fn find_object<'o, 't>(
+    object: &'o Object<'t>,
+    name: &str,
+) -> Result<Option<&'o Object<'t>>, String> {
     let Some(property) = find_member(object, name)? else { return Ok(None) };
     property.value.as_object().map(Some).ok_or_else(|| format!("{name:?} must be an object"))
 }
 
 /// Returns a member that must be an array.
-pub(crate) fn find_array<'o, 't>(object: &'o Object<'t>, name: &str) -> Result<Option<&'o Array<'t>>, String> {
+pub(crate) fn find_array<'o, 't>(
+    object: &'o Object<'t>,
+    name: &str,
+) -> Result<Option<&'o Array<'t>>, String> {
     let Some(property) = find_member(object, name)? else { return Ok(None) };
     property.value.as_array().map(Some).ok_or_else(|| format!("{name:?} must be an array"))
 }

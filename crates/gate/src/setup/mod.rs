@@ -16,6 +16,9 @@ mod harness;
 mod hook_entries;
 mod install_record;
 mod jsonc;
+mod mcp_client;
+mod mcp_json;
+mod mcp_toml;
 mod opencode_plugin;
 mod places;
 mod plan;
@@ -27,10 +30,15 @@ pub use config_file::{ConfigFile, MAX_CONFIG_BYTES};
 pub use error::SetupError;
 pub use harness::{GATE_TIMEOUT_SECONDS, Harness, HookOptions, SetupScope};
 pub use hook_entries::HookState;
+pub use mcp_client::{McpClient, McpOptions, McpServer, McpServerState};
 pub use places::Places;
-pub use plan::SetupPlan;
+pub use plan::{SetupPlan, hook_state, mcp_servers};
 pub use program_version::{InstalledVersion, Version, installed_version};
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic, reason = "a test reports a failure by panicking")]
 mod tests;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test reports a failure by panicking")]
+mod mcp_tests;

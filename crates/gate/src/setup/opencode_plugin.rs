@@ -1,5 +1,7 @@
 //! The plugin file of opencode, which belongs to sayso as a whole.
 
+use seal::json::JsonWriter;
+
 use super::HookOptions;
 use super::plan::Editor;
 use crate::setup::Harness;
@@ -20,11 +22,9 @@ impl PluginEditor {
     }
 
     fn source(&self) -> String {
-        let command = seal::json::write_object(|writer| {
-            writer.key("c").array(|writer| self.words.iter().for_each(|word| writer.text(word)));
-        });
-        let command = command.trim_start_matches("{\"c\":").trim_end_matches('}');
-        PLUGIN.replacen(COMMAND_LINE, &format!("const COMMAND = {command};"), 1)
+        let mut writer = JsonWriter::with_capacity(128);
+        writer.array(|writer| self.words.iter().for_each(|word| writer.text(word)));
+        PLUGIN.replacen(COMMAND_LINE, &format!("const COMMAND = {};", writer.finish()), 1)
     }
 }
 

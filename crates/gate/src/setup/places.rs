@@ -15,8 +15,14 @@ pub struct Places {
 }
 
 /// The environment variables that move a program's configuration to another folder.
-const VARIABLES: [&str; 6] =
-    ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"];
+const VARIABLES: [&str; 6] = [
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "COPILOT_HOME",
+    "GEMINI_CLI_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+];
 
 impl Places {
     /// Reads the environment. Fails if there is no home folder.

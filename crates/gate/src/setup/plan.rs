@@ -6,7 +6,10 @@ use super::config_file::{ConfigFile, create_folders};
 use super::install_record::{InstallRecord, RecordFolder};
 use super::opencode_plugin::{self, PluginEditor};
 use super::text_edits::unified_diff;
-use super::{Harness, HookOptions, HookState, Places, SetupError, SetupScope, hook_entries};
+use super::{
+    Harness, HookOptions, HookState, McpClient, McpOptions, McpServer, Places, SetupError, SetupScope,
+    hook_entries, mcp_json, mcp_toml,
+};
 
 /// A change of one configuration file.
 #[derive(Debug)]
@@ -67,12 +70,45 @@ impl SetupPlan {
         Self::remove(&path, places, &HookEditor { harness, words: Vec::new() })
     }
 
+    /// Plans to start a client's servers through `sayso mcp`. Returns `None` if the client has no file for projects.
+    pub fn wrap_servers(
+        client: McpClient,
+        places: &Places,
+        scope: &SetupScope,
+        program: &str,
+        options: &McpOptions,
+    ) -> Result<Option<Self>, SetupError> {
+        let Some(path) = client.server_file(places, scope) else { return Ok(None) };
+        let editor = McpEditor { client, program, options };
+        // Without a file there are no servers.
+        if ConfigFile::read(&path)?.text.is_none() {
+            Self::remove(&path, places, &editor)
+        } else {
+            Self::install(&path, places, &editor)
+        }
+        .map(Some)
+    }
+
+    /// Plans to start a client's servers directly again. Returns `None` if the client has no file for projects.
+    pub fn unwrap_servers(
+        client: McpClient,
+        places: &Places,
+        scope: &SetupScope,
+    ) -> Result<Option<Self>, SetupError> {
+        let Some(path) = client.server_file(places, scope) else { return Ok(None) };
+        let editor = McpEditor { client, program: "", options: &McpOptions::default() };
+        Self::remove(&path, places, &editor).map(Some)
+    }
+
     pub(crate) fn install(path: &Path, places: &Places, editor: &impl Editor) -> Result<Self, SetupError> {
         let records = places.records();
         let file = ConfigFile::read(path)?;
         let refuse = |reason| SetupError::unusable(path, reason);
         let record = records.load(&file.real_path);
-        let is_as_written = record.as_ref().zip(file.text.as_ref()).is_some_and(|(record, text)| record.restore(text).is_some());
+        let is_as_written = record
+            .as_ref()
+            .zip(file.text.as_ref())
+            .is_some_and(|(record, text)| record.restore(text).is_some());
         // A file that is not as sayso left it can contain the entries in another place or form.
         if !is_as_written
             && let Some(text) = &file.text
@@ -99,8 +135,8 @@ impl SetupPlan {
             return Ok(Self { new_text: None, file, records, record: RecordChange::Keep });
         };
         let record = records.load(&file.real_path);
-        let (new_text, new_folders) =
-            without_entries(text, record.as_ref(), editor).map_err(|reason| SetupError::unusable(path, reason))?;
+        let (new_text, new_folders) = without_entries(text, record.as_ref(), editor)
+            .map_err(|reason| SetupError::unusable(path, reason))?;
         let record =
             if new_text == file.text { RecordChange::Keep } else { RecordChange::Remove { new_folders } };
         Ok(Self { new_text, file, records, record })
@@ -140,11 +176,19 @@ impl SetupPlan {
             RecordChange::Keep => Ok(()),
             RecordChange::Install { original, mut new_folders } => {
                 let _lock = records.lock()?;
+                file.check_unchanged()?;
+                let former_record = records.load(path);
                 new_folders.extend(create_folders(path)?);
                 let written = new_text.unwrap_or_default();
                 // The record comes first: without it, an installed file could not be restored exactly.
                 records.store(path, &InstallRecord::new(original.as_deref(), &written, new_folders))?;
-                file.replace(Some(&written))
+                file.replace(Some(&written)).inspect_err(|_| {
+                    // The error of the file matters more than one of the record, which is not needed for a removal.
+                    let _ = match &former_record {
+                        Some(record) => records.store(path, record),
+                        None => records.delete(path),
+                    };
+                })
             }
             RecordChange::Remove { new_folders } => {
                 let _lock = records.lock()?;
@@ -182,7 +226,12 @@ fn without_entries(
 }
 
 /// Returns which hooks of sayso a harness's configuration contains. Returns `None` if there is no file.
-pub(crate) fn inspect_hooks(harness: Harness, path: &Path) -> Result<Option<HookState>, SetupError> {
+pub fn hook_state(
+    harness: Harness,
+    places: &Places,
+    scope: &SetupScope,
+) -> Result<Option<HookState>, SetupError> {
+    let path = &harness.hook_file(places, scope);
     let file = ConfigFile::read(path)?;
     let Some(text) = &file.text else { return Ok(None) };
     if harness == Harness::OpenCode {
@@ -190,6 +239,54 @@ pub(crate) fn inspect_hooks(harness: Harness, path: &Path) -> Result<Option<Hook
         return Ok(Some(HookState { programs, ..HookState::default() }));
     }
     hook_entries::inspect(harness, text).map(Some).map_err(|reason| SetupError::unusable(path, reason))
+}
+
+/// Returns the servers in a client's configuration. Returns `None` if there is no file.
+pub fn mcp_servers(
+    client: McpClient,
+    places: &Places,
+    scope: &SetupScope,
+) -> Result<Option<Vec<McpServer>>, SetupError> {
+    let Some(path) = &client.server_file(places, scope) else { return Ok(None) };
+    let file = ConfigFile::read(path)?;
+    let Some(text) = &file.text else { return Ok(None) };
+    let servers =
+        if client == McpClient::Codex { mcp_toml::servers(text) } else { mcp_json::servers(client, text) };
+    servers.map(Some).map_err(|reason| SetupError::unusable(path, reason))
+}
+
+pub(crate) struct McpEditor<'e> {
+    pub(crate) client: McpClient,
+    pub(crate) program: &'e str,
+    pub(crate) options: &'e McpOptions,
+}
+
+impl Editor for McpEditor<'_> {
+    fn install(&self, text: &str) -> Result<String, String> {
+        // Servers that are wrapped with another program or with other options are wrapped again.
+        let direct = self.remove(text)?;
+        let wrapped = match self.client {
+            McpClient::Codex => mcp_toml::wrap(&direct, self.program, self.options),
+            client => mcp_json::wrap(client, &direct, self.program, self.options),
+        }?;
+        // What another program wrote in another form, but with the same meaning, stays as it is.
+        let is_same = match self.client {
+            McpClient::Codex => mcp_toml::start_commands(text)? == mcp_toml::start_commands(&wrapped)?,
+            client => mcp_json::start_commands(client, text)? == mcp_json::start_commands(client, &wrapped)?,
+        };
+        Ok(if is_same { text.to_owned() } else { wrapped })
+    }
+
+    fn remove(&self, text: &str) -> Result<String, String> {
+        match self.client {
+            McpClient::Codex => mcp_toml::unwrap(text),
+            client => mcp_json::unwrap(client, text),
+        }
+    }
+
+    fn is_empty(&self, _text: &str) -> bool {
+        false
+    }
 }
 
 struct HookEditor {

@@ -99,6 +99,9 @@ mod tests {
         ] {
             assert_eq!(Version::find(text), expected, "{text}");
         }
-        assert!(Version::new(2, 1, 295) < Version::new(2, 1, 325) && Version::new(2, 1, 9) < Version::new(2, 1, 10));
+        assert!(
+            Version::new(2, 1, 295) < Version::new(2, 1, 325)
+                && Version::new(2, 1, 9) < Version::new(2, 1, 10)
+        );
     }
 }

@@ -36,12 +36,14 @@ fn json() -> impl Strategy<Value = Json> {
 
 /// Somebody else's hooks of one harness.
 fn foreign_hooks(harness: Harness) -> impl Strategy<Value = Json> {
-    let command = prop::sample::select(vec!["echo hi", "/opt/other hook claude", "sayso ask x", "sayso hook", "$X"]);
+    let command =
+        prop::sample::select(vec!["echo hi", "/opt/other hook claude", "sayso ask x", "sayso hook", "$X"]);
     let hook = command.prop_map(|command| Json::object([("command", Json::text(command))]));
-    let entry = (prop::collection::vec(hook, 0..3), json()).prop_map(move |(hooks, other)| match harness.layout() {
-        HookLayout::Flat => hooks.into_iter().next().unwrap_or(other),
-        HookLayout::Grouped => Json::object([("matcher", other), ("hooks", Json::Array(hooks))]),
-    });
+    let entry =
+        (prop::collection::vec(hook, 0..3), json()).prop_map(move |(hooks, other)| match harness.layout() {
+            HookLayout::Flat => hooks.into_iter().next().unwrap_or(other),
+            HookLayout::Grouped => Json::object([("matcher", other), ("hooks", Json::Array(hooks))]),
+        });
     let events: Vec<&str> = harness.events().iter().map(|event| event.name).chain(["Other"]).collect();
     let arrays = prop::collection::vec(entry, 0..3).prop_map(Json::Array);
     prop::collection::btree_map(prop::sample::select(events), arrays, 0..4).prop_map(|members| {
@@ -129,11 +131,15 @@ impl Writer<'_> {
 }
 
 fn serde_text(text: &str) -> String {
-    seal::json::write_object(|writer| writer.key("t").text(text)).replacen("{\"t\":", "", 1).trim_end_matches('}').to_owned()
+    seal::json::write_object(|writer| writer.key("t").text(text))
+        .replacen("{\"t\":", "", 1)
+        .trim_end_matches('}')
+        .to_owned()
 }
 
 fn value_of(text: &str) -> Json {
-    let tree = SyntaxTree::parse(split_byte_order_mark(text).1).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let tree =
+        SyntaxTree::parse(split_byte_order_mark(text).1).unwrap_or_else(|error| panic!("{error}: {text}"));
     Json::from(tree.root())
 }
 
@@ -226,7 +232,11 @@ fn hooks_that_somebody_else_wrote_are_not_hooks_of_sayso() {
 #[test]
 fn documents_that_cannot_be_edited_safely_are_refused() {
     let install = |text: &str| {
-        hook_entries::install(Harness::Claude, text, &Harness::Claude.hook_words("sayso", &HookOptions::default()))
+        hook_entries::install(
+            Harness::Claude,
+            text,
+            &Harness::Claude.hook_words("sayso", &HookOptions::default()),
+        )
     };
     for (text, reason) in [
         ("{", "it is not valid JSON (line 1"),
@@ -254,7 +264,10 @@ fn a_byte_order_mark_and_windows_line_ends_stay() {
     let text = "\u{feff}{\r\n\t\"a\": 1\r\n}\r\n";
     let words = Harness::Claude.hook_words("sayso", &HookOptions::default());
     let installed = hook_entries::install(Harness::Claude, text, &words).unwrap();
-    assert!(installed.starts_with("\u{feff}{\r\n\t\"a\": 1,\r\n\t\"hooks\": {\r\n\t\t\"SessionStart\""), "{installed}");
+    assert!(
+        installed.starts_with("\u{feff}{\r\n\t\"a\": 1,\r\n\t\"hooks\": {\r\n\t\t\"SessionStart\""),
+        "{installed}"
+    );
     assert_eq!(installed.matches('\n').count(), installed.matches("\r\n").count());
     assert_eq!(hook_entries::remove(Harness::Claude, &installed).unwrap(), text);
 }
