@@ -14,6 +14,8 @@ mod demo;
 #[cfg(unix)]
 mod listen;
 mod manifest;
+#[cfg(unix)]
+mod personal_hub;
 mod readme;
 mod recordings;
 #[cfg(unix)]
