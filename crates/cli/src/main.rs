@@ -58,6 +58,8 @@ enum CliCommand {
     Restore(backup::RestoreArgs),
     /// Connect a coding agent or MCP servers to sayso by editing their configuration.
     Setup(gate::setup::Arguments),
+    /// Check the installation: the hub, listeners, coding agents and speech.
+    Doctor(gate::doctor::Arguments),
     /// Ask a person yes or no from a shell script. The exit code is 0 for yes and 1 for no.
     Ask(shell::AskArgs),
     /// Tell a person something from a shell script.
@@ -99,6 +101,7 @@ fn main() -> ExitCode {
         CliCommand::Validate(arguments) => Ok(validate::run(&arguments)),
         CliCommand::Explain(arguments) => explain::run(&arguments),
         CliCommand::Setup(arguments) => gate::setup::run(&arguments),
+        CliCommand::Doctor(arguments) => gate::doctor::run(&arguments),
         CliCommand::Ask(arguments) => shell::ask(&arguments),
         CliCommand::Tell(arguments) => shell::tell(&arguments),
         CliCommand::Schema(arguments) => schema::run(&arguments),

@@ -183,6 +183,11 @@ impl Harness {
         }
     }
 
+    /// Returns the file in which Codex keeps its settings.
+    pub fn codex_config(places: &Places) -> PathBuf {
+        places.codex().join("config.toml")
+    }
+
     /// Returns the program whose `--version` tells the installed version.
     pub fn program(self) -> &'static str {
         match self {

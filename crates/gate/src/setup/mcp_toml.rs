@@ -103,6 +103,17 @@ pub(crate) fn are_hooks_disabled(text: &str) -> Result<bool, String> {
     Ok(is_off("hooks") || is_off("codex_hooks"))
 }
 
+/// Returns whether `[hooks.state]` says that the user trusts a hook of this file.
+pub(crate) fn trusts_hooks_of(text: &str, file: &str) -> Result<bool, String> {
+    let document = parse(text)?;
+    let hooks = document.get("hooks").and_then(Item::as_table_like);
+    let state = hooks.and_then(|hooks| hooks.get("state")).and_then(Item::as_table_like);
+    let is_trusted = |(key, item): (&str, &Item)| {
+        key.contains(file) && item.as_table_like().is_some_and(|state| state.get("trusted_hash").is_some())
+    };
+    Ok(state.into_iter().flat_map(TableLike::iter).any(is_trusted))
+}
+
 fn edit(
     text: &str,
     mut edit_server: impl FnMut(&str, &ServerCommand, &mut dyn TableLike),

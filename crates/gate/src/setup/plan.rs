@@ -241,6 +241,28 @@ pub fn hook_state(
     hook_entries::inspect(harness, text).map(Some).map_err(|reason| SetupError::unusable(path, reason))
 }
 
+/// Returns whether a configuration file switches all hooks of a harness off. For Codex, it is the file `config.toml`.
+pub fn are_hooks_disabled(harness: Harness, path: &Path) -> Result<bool, SetupError> {
+    let file = ConfigFile::read(path)?;
+    let Some(text) = &file.text else { return Ok(false) };
+    let is_disabled = match harness {
+        Harness::Codex => mcp_toml::are_hooks_disabled(text),
+        harness => hook_entries::inspect(harness, text).map(|state| state.is_disabled),
+    };
+    is_disabled.map_err(|reason| SetupError::unusable(path, reason))
+}
+
+/// Returns whether Codex has a record that the user trusts hooks of the user's `hooks.json`. Whether they were changed
+/// since, only Codex knows.
+pub fn are_hooks_trusted(places: &Places) -> Result<bool, SetupError> {
+    let hooks = Harness::Codex.hook_file(places, &SetupScope::User);
+    let path = Harness::codex_config(places);
+    let file = ConfigFile::read(&path)?;
+    let Some(text) = &file.text else { return Ok(false) };
+    mcp_toml::trusts_hooks_of(text, &hooks.to_string_lossy())
+        .map_err(|reason| SetupError::unusable(path, reason))
+}
+
 /// Returns the servers in a client's configuration. Returns `None` if there is no file.
 pub fn mcp_servers(
     client: McpClient,

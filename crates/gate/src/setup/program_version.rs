@@ -1,5 +1,6 @@
 //! Which version of another program is installed.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::io::ErrorKind;
 use std::process::Stdio;
@@ -56,7 +57,7 @@ impl fmt::Display for Version {
 }
 
 /// Runs `PROGRAM --version`.
-pub async fn installed_version(program: &str) -> InstalledVersion {
+pub async fn installed_version(program: impl AsRef<OsStr>) -> InstalledVersion {
     let command = Command::new(program)
         .arg("--version")
         .stdin(Stdio::null())
