@@ -58,6 +58,9 @@ enum CliCommand {
     Restore(backup::RestoreArgs),
     /// Connect a coding agent or MCP servers to sayso by editing their configuration.
     Setup(gate::setup::Arguments),
+    /// Run your personal hub all the time, as a service of systemd.
+    #[command(subcommand)]
+    Service(gate::service::ServiceCommand),
     /// Check the installation: the hub, listeners, coding agents and speech.
     Doctor(gate::doctor::Arguments),
     /// Ask a person yes or no from a shell script. The exit code is 0 for yes and 1 for no.
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         CliCommand::Explain(arguments) => explain::run(&arguments),
         CliCommand::Setup(arguments) => gate::setup::run(&arguments),
         CliCommand::Doctor(arguments) => gate::doctor::run(&arguments),
+        CliCommand::Service(command) => gate::service::run(&command),
         CliCommand::Ask(arguments) => shell::ask(&arguments),
         CliCommand::Tell(arguments) => shell::tell(&arguments),
         CliCommand::Schema(arguments) => schema::run(&arguments),

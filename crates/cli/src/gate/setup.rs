@@ -241,15 +241,14 @@ impl SetupTarget {
 /// Returns the program that the configuration starts. A project's configuration can be shared with other people, so it
 /// names the program without its folder.
 fn program(scope: &SetupScope) -> Result<String, CommandError> {
-    if matches!(scope, SetupScope::Project(_)) {
-        return Ok("sayso".to_owned());
-    }
+    if matches!(scope, SetupScope::Project(_)) { Ok("sayso".to_owned()) } else { own_program() }
+}
+
+/// Returns the path of this program.
+pub(crate) fn own_program() -> Result<String, CommandError> {
     let path: PathBuf = std::env::current_exe()
         .map_err(|error| format!("cannot find the path of sayso: {}", describe_io_error(&error)))?;
-    match path.to_str() {
-        Some(path) => Ok(path.to_owned()),
-        None => {
-            Err(CommandError::cannot_run(format!("the path of sayso is not UTF-8: {}", display_name(&path))))
-        }
-    }
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        CommandError::cannot_run(format!("the path of sayso is not UTF-8: {}", display_name(&path)))
+    })
 }

@@ -3,6 +3,7 @@
 mod crash;
 mod harnesses;
 mod mcp;
+mod service;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -20,9 +20,11 @@ mod mcp_client;
 mod mcp_json;
 mod mcp_toml;
 mod opencode_plugin;
+mod owned_file;
 mod places;
 mod plan;
 mod program_version;
+mod service_unit;
 mod text_edits;
 
 pub use advice::{CLAUDE_ON_FAILURE, limits, version_problem};
@@ -34,6 +36,7 @@ pub use mcp_client::{McpClient, McpOptions, McpServer, McpServerState};
 pub use places::Places;
 pub use plan::{SetupPlan, are_hooks_disabled, are_hooks_trusted, hook_state, mcp_servers};
 pub use program_version::{InstalledVersion, Version, installed_version};
+pub use service_unit::SERVICE_UNIT;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic, reason = "a test reports a failure by panicking")]

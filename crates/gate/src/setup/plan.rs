@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use super::config_file::{ConfigFile, create_folders};
 use super::install_record::{InstallRecord, RecordFolder};
-use super::opencode_plugin::{self, PluginEditor};
 use super::text_edits::unified_diff;
 use super::{
     Harness, HookOptions, HookState, McpClient, McpOptions, McpServer, Places, SetupError, SetupScope,
-    hook_entries, mcp_json, mcp_toml,
+    hook_entries, mcp_json, mcp_toml, opencode_plugin,
 };
 
 /// A change of one configuration file.
@@ -55,7 +54,11 @@ impl SetupPlan {
     ) -> Result<Self, SetupError> {
         let path = harness.hook_file(places, scope);
         if harness == Harness::OpenCode {
-            return Self::install(&path, places, &PluginEditor::new(program, options));
+            return Self::install(
+                &path,
+                places,
+                &opencode_plugin::plugin(&harness.hook_words(program, options)),
+            );
         }
         let editor = HookEditor { harness, words: harness.hook_words(program, options) };
         Self::install(&path, places, &editor)
@@ -65,7 +68,7 @@ impl SetupPlan {
     pub fn remove_hooks(harness: Harness, places: &Places, scope: &SetupScope) -> Result<Self, SetupError> {
         let path = harness.hook_file(places, scope);
         if harness == Harness::OpenCode {
-            return Self::remove(&path, places, &PluginEditor { words: Vec::new() });
+            return Self::remove(&path, places, &opencode_plugin::plugin(&[]));
         }
         Self::remove(&path, places, &HookEditor { harness, words: Vec::new() })
     }
