@@ -1,6 +1,7 @@
 //! `sayso setup`, `sayso doctor` and `sayso service`, with a home folder of their own.
 
 mod crash;
+mod doctor;
 mod harnesses;
 mod mcp;
 mod service;
