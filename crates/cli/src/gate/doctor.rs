@@ -30,14 +30,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     };
     let findings = build_runtime(0)?.block_on(doctor.check());
     let problems = findings.iter().filter(|finding| finding.severity == Severity::Problem).count();
-    let mut report = String::new();
-    for finding in &findings {
-        report += &format!("{}: {}\n", finding.severity.as_str(), printable(&finding.text));
-    }
-    report += &match problems {
+    let lines = findings
+        .iter()
+        .map(|finding| format!("{}: {}\n", finding.severity.as_str(), printable(&finding.text)));
+    let summary = match problems {
         0 => "All is well.\n".to_owned(),
         count => format!("{} found.\n", pluralize(count as u64, "problem")),
     };
+    let report: String = lines.chain([summary]).collect();
     let printed = print_stdout(&report);
     Ok(if problems == 0 { printed } else { printed.max(ExitStatus::FaultsFound) })
 }

@@ -101,7 +101,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     let advice = advice(harness, &scope, &options)?;
     if arguments.dry_run {
         // Standard output has only the diff.
-        advice.iter().for_each(|line| print_stderr(line));
+        for line in &advice {
+            print_stderr(line);
+        }
         return Ok(status);
     }
     Ok(status.max(print_stdout(&format!("{}\n", advice.join("\n")))))
@@ -136,20 +138,21 @@ fn set_up_servers(
     let is_change = plan.is_change();
     plan.apply().map_err(|error| error.to_string())?;
     let servers = gate::setup::mcp_servers(client, places, scope).map_err(|error| error.to_string())?;
-    let mut report = format!("{client}, in {}:\n", display_name(&path));
-    for McpServer { name, state } in servers.unwrap_or_default() {
+    let heading = format!("{client}, in {}:\n", display_name(&path));
+    let lines = servers.unwrap_or_default().into_iter().map(|McpServer { name, state }| {
         let name = printable(&name);
-        report += &match state {
+        match state {
             McpServerState::Wrapped { .. } => format!("{name} starts through sayso.\n"),
             McpServerState::Unsupported(reason) => format!("{name} starts directly, because {reason}.\n"),
             _ => format!("{name} starts directly.\n"),
-        };
-    }
-    report += if is_change {
+        }
+    });
+    let ending = if is_change {
         "Restart the program, so that it reads its configuration again.\n"
     } else {
         "Nothing had to be changed.\n"
     };
+    let report: String = std::iter::once(heading).chain(lines).chain([ending.to_owned()]).collect();
     Ok(print_stdout(&report))
 }
 

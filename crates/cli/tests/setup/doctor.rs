@@ -75,11 +75,7 @@ fn with_a_hub_a_listener_and_an_agent_all_is_well() {
         "{}",
         output.stdout
     );
-    assert!(
-        well.contains(&"Speech: espeak-ng is installed, so `sayso listen --speech` can speak."),
-        "{}",
-        output.stdout
-    );
+    assert!(well.contains(&"Speech: `sayso listen --speech` can speak with espeak-ng."), "{}", output.stdout);
 }
 
 #[test]
@@ -176,8 +172,25 @@ fn broken_configurations_are_problems() {
     expect("Codex: the hooks are not trusted yet, so Codex skips them.");
     home.write(".codex/config.toml", "[features]\nhooks = false\n");
     expect("Codex: hooks are switched off under [features]");
-    let trusted = home.path(".codex/hooks.json:pre_tool_use:0:0").display().to_string();
-    home.write(".codex/config.toml", &format!("[hooks.state.\"{trusted}\"]\ntrusted_hash = \"sha256:x\"\n"));
+    // This is how Codex 0.166.0 writes it when the user trusts the hooks.
+    let events = [
+        "session_start",
+        "session_end",
+        "user_prompt_submit",
+        "pre_tool_use",
+        "permission_request",
+        "post_tool_use",
+        "stop",
+        "subagent_start",
+        "subagent_stop",
+    ];
+    let trust = |event: &str| {
+        let key = home.path(&format!(".codex/hooks.json:{event}:0:0"));
+        format!("[hooks.state.\"{}\"]\ntrusted_hash = \"sha256:x\"\n", key.display())
+    };
+    home.write(".codex/config.toml", &events[1..].iter().map(|event| trust(event)).collect::<String>());
+    expect("Codex: the hooks are not trusted yet");
+    home.write(".codex/config.toml", &events.iter().map(|event| trust(event)).collect::<String>());
     let output = home.run(&["doctor"]);
     assert!(
         lines(&output.stdout, "ok").iter().any(|line| line.starts_with("Codex is set up")),

@@ -72,7 +72,7 @@ fn check_hooks(
         problems.push(format!("{name}: hooks are missing for {}. {repair}.", state.missing.join(", ")));
     }
     problems.extend(program_problems(doctor, &name, &repair, &state.programs));
-    problems.extend(switched_off(doctor, harness, &name, &state));
+    problems.extend(switched_off(doctor, harness, scope, &name, &state));
     if let Some(problem) = version_problem(harness, version) {
         problems.push(format!("{name}: {problem}"));
     }
@@ -91,7 +91,13 @@ fn check_hooks(
 }
 
 /// Returns why the hooks that are there do not run.
-fn switched_off(doctor: &Doctor, harness: Harness, name: &str, state: &HookState) -> Vec<String> {
+fn switched_off(
+    doctor: &Doctor,
+    harness: Harness,
+    scope: &SetupScope,
+    name: &str,
+    state: &HookState,
+) -> Vec<String> {
     let mut problems = Vec::new();
     match harness {
         Harness::Claude => {
@@ -124,7 +130,7 @@ fn switched_off(doctor: &Doctor, harness: Harness, name: &str, state: &HookState
                 Ok(false) => {}
                 Err(error) => problems.push(format!("{name}: {error}.")),
             }
-            if !are_hooks_trusted(&doctor.places).unwrap_or(false) {
+            if !are_hooks_trusted(&doctor.places, scope).unwrap_or(false) {
                 problems.push(format!(
                     "{name}: the hooks are not trusted yet, so Codex skips them. Start codex, type /hooks, and trust the hooks of sayso."
                 ));

@@ -112,9 +112,7 @@ impl Doctor {
                  On Debian, install espeak-ng. A screen reader or a braille display works without it.",
             );
         }
-        Finding::ok(format!(
-            "Speech: {} is installed, so `sayso listen --speech` can speak.",
-            found.join(" and ")
-        ))
+        let found = found.join(" and ");
+        Finding::ok(format!("Speech: `sayso listen --speech` can speak with {found}."))
     }
 }

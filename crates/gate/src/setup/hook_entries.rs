@@ -95,6 +95,27 @@ pub(crate) fn inspect(harness: Harness, text: &str) -> Result<HookState, String>
     Ok(state)
 }
 
+/// Returns the keys under which Codex keeps the trust in the hooks of sayso in this file: the file, the event, and the
+/// position of the hook.
+pub(crate) fn codex_trust_keys(text: &str, file: &str) -> Result<Vec<String>, String> {
+    let harness = Harness::Codex;
+    let tree = SyntaxTree::parse(split_byte_order_mark(text).1)?;
+    let Some(hooks) = find_object(tree.root(), "hooks")? else { return Ok(Vec::new()) };
+    let mut keys = Vec::new();
+    for event in harness.events() {
+        let groups = find_array(hooks, event.name)?.into_iter().flat_map(|array| &array.elements);
+        for (group_index, group) in groups.enumerate() {
+            let hooks = hooks_of_group(group)?.into_iter().flat_map(|hooks| &hooks.elements);
+            for (hook_index, hook) in hooks.enumerate() {
+                if is_hook_of_sayso(harness, &Json::from(hook)) {
+                    keys.push(format!("{file}:{}:{group_index}:{hook_index}", snake_case(event.name)));
+                }
+            }
+        }
+    }
+    Ok(keys)
+}
+
 /// Returns whether nothing of value is left in a file that an installation created.
 pub(crate) fn is_empty(harness: Harness, text: &str) -> bool {
     let (_, text) = split_byte_order_mark(text);
@@ -224,6 +245,18 @@ fn command_words(hook: &Json) -> Option<Vec<String>> {
             Some(std::iter::once(command).chain(arguments.as_texts()?).map(str::to_owned).collect())
         }
     }
+}
+
+/// Writes `PreToolUse` as `pre_tool_use`.
+fn snake_case(name: &str) -> String {
+    let mut result = String::new();
+    for character in name.chars() {
+        if character.is_ascii_uppercase() && !result.is_empty() {
+            result.push('_');
+        }
+        result.push(character.to_ascii_lowercase());
+    }
+    result
 }
 
 /// Checks that an edited text is valid and that nothing but the hooks of sayso differs. A text that fails is never written.

@@ -29,6 +29,13 @@ pub(crate) struct InstallRecord {
     edits: Vec<TextEdit>,
 }
 
+/// A file before an installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OriginalFile {
+    /// The contents, or `None` if there was no file.
+    pub(crate) text: Option<String>,
+}
+
 impl InstallRecord {
     pub(crate) fn new(original: Option<&str>, written: &str, new_folders: Vec<PathBuf>) -> Self {
         let text = original.unwrap_or_default();
@@ -46,9 +53,8 @@ impl InstallRecord {
         self.is_new_file
     }
 
-    /// Returns the original contents if the file is still as the installation wrote it. The inner value is `None` if there
-    /// was no file.
-    pub(crate) fn restore(&self, current: &str) -> Option<Option<String>> {
+    /// Returns the original contents if the file is still as the installation wrote it.
+    pub(crate) fn restore(&self, current: &str) -> Option<OriginalFile> {
         if Digest::of(current.as_bytes()) != self.written_digest {
             return None;
         }
@@ -56,7 +62,7 @@ impl InstallRecord {
         if Digest::of(original.as_bytes()) != self.original_digest {
             return None;
         }
-        Some((!self.is_new_file).then_some(original))
+        Some(OriginalFile { text: (!self.is_new_file).then_some(original) })
     }
 
     fn to_json(&self, file: &Path) -> String {

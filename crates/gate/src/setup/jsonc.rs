@@ -170,21 +170,21 @@ impl<'t> SyntaxTree<'t> {
     /// Extends a range by the white space that belongs to it: whole lines if nothing else is on them.
     fn with_white_space(&self, range: Range<usize>) -> Range<usize> {
         let is_blank = |c: char| c == ' ' || c == '\t';
-        let (before, after) = (&self.text[..range.start], &self.text[range.end..]);
-        let start = before.trim_end_matches(is_blank).len();
-        let end = self.text.len() - after.trim_start_matches(is_blank).len();
-        let line_end = ["\n", "\r\n"].into_iter().find(|line_end| self.text[end..].starts_with(line_end));
-        let is_line_start = start == 0 || self.text[..start].ends_with('\n');
-        let is_list_end = self.text[end..].starts_with(['}', ']']);
+        let before = self.text.get(..range.start).unwrap_or_default();
+        let line_before = before.trim_end_matches(is_blank);
+        let after = self.text.get(range.end..).unwrap_or_default();
+        let line_after = after.trim_start_matches(is_blank);
+        let (start, end) = (line_before.len(), self.text.len() - line_after.len());
+        let line_end = ["\n", "\r\n"].into_iter().find(|line_end| line_after.starts_with(line_end));
+        let is_line_start = start == 0 || line_before.ends_with('\n');
+        let is_list_end = line_after.starts_with(['}', ']']);
         match line_end {
             Some(line_end) if is_line_start => start..end + line_end.len(),
             None if is_line_start && is_list_end => {
-                let previous = self.text[..start].trim_end();
+                let previous_end = line_before.trim_end().len();
                 // A line comment needs the end of its line.
-                if self.comments().any(|comment| comment.end == previous.len()) {
-                    return start..range.end;
-                }
-                previous.len()..range.end
+                let is_comment = self.comments().any(|comment| comment.end == previous_end);
+                if is_comment { start..range.end } else { previous_end..range.end }
             }
             Some(_) => start..range.end,
             None if is_list_end => start..range.end,

@@ -28,16 +28,13 @@ pub(crate) fn wrap(
             ServerCommand::Stdio { .. } => {
                 let Some(command) = find_member(object, "command")? else { return Ok(()) };
                 replacements.push((to_range(&command.value), quote(program)));
-                match find_array(object, "args")? {
-                    Some(arguments) => {
-                        let start = arguments.range.start + 1;
-                        let separator = if arguments.elements.is_empty() { "" } else { ", " };
-                        replacements.push((start..start, list + separator));
-                    }
-                    None => {
-                        let end = command.range.end;
-                        replacements.push((end..end, format!(", \"args\": [{list}]")));
-                    }
+                if let Some(arguments) = find_array(object, "args")? {
+                    let start = arguments.range.start + 1;
+                    let separator = if arguments.elements.is_empty() { "" } else { ", " };
+                    replacements.push((start..start, list + separator));
+                } else {
+                    let end = command.range.end;
+                    replacements.push((end..end, format!(", \"args\": [{list}]")));
                 }
             }
             ServerCommand::Http { .. } => {

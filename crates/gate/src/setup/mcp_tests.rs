@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::install_record::InstallRecord;
+use super::install_record::{InstallRecord, OriginalFile};
 use super::mcp_client::{McpClient, McpOptions, McpServerState};
 use super::plan::{Editor, McpEditor};
 use super::{mcp_json, mcp_toml};
@@ -100,7 +100,7 @@ fn check(client: McpClient, text: &str, supported: usize) -> Result<(), TestCase
         }
     }
     let record = InstallRecord::new(Some(text), &wrapped, Vec::new());
-    prop_assert_eq!(record.restore(&wrapped), Some(Some(text.to_owned())));
+    prop_assert_eq!(record.restore(&wrapped), Some(OriginalFile { text: Some(text.to_owned()) }));
     Ok(())
 }
 

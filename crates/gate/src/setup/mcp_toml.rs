@@ -103,15 +103,16 @@ pub(crate) fn are_hooks_disabled(text: &str) -> Result<bool, String> {
     Ok(is_off("hooks") || is_off("codex_hooks"))
 }
 
-/// Returns whether `[hooks.state]` says that the user trusts a hook of this file.
-pub(crate) fn trusts_hooks_of(text: &str, file: &str) -> Result<bool, String> {
+/// Returns whether `[hooks.state]` says that the user trusted all hooks with these keys.
+pub(crate) fn trusts_hooks(text: &str, keys: &[String]) -> Result<bool, String> {
     let document = parse(text)?;
     let hooks = document.get("hooks").and_then(Item::as_table_like);
     let state = hooks.and_then(|hooks| hooks.get("state")).and_then(Item::as_table_like);
-    let is_trusted = |(key, item): (&str, &Item)| {
-        key.contains(file) && item.as_table_like().is_some_and(|state| state.get("trusted_hash").is_some())
+    let is_trusted = |key: &String| {
+        let state = state.and_then(|state| state.get(key)).and_then(Item::as_table_like);
+        state.is_some_and(|state| state.get("trusted_hash").is_some())
     };
-    Ok(state.into_iter().flat_map(TableLike::iter).any(is_trusted))
+    Ok(keys.iter().all(is_trusted))
 }
 
 fn edit(
@@ -241,7 +242,7 @@ fn normalized(text: &str) -> Result<Vec<String>, String> {
         }
         for (name, item) in item.as_table_like().into_iter().flat_map(TableLike::iter) {
             let path = format!("{SERVERS} {name:?}");
-            let server = item.as_table_like().map(|table| read_server(table));
+            let server = item.as_table_like().map(read_server);
             let server = server.map(|server| server.unwrap().map_or(server, |(original, _)| original));
             match (server, item.as_table_like()) {
                 (Some(server @ (ServerCommand::Stdio { .. } | ServerCommand::Http { .. })), Some(table)) => {
@@ -268,7 +269,7 @@ fn collect_values(path: &str, item: &Item, values: &mut Vec<String>) {
         }
     } else if let Some(tables) = item.as_array_of_tables() {
         for (index, table) in tables.iter().enumerate() {
-            for (name, item) in table.iter() {
+            for (name, item) in table {
                 collect_values(&format!("{path} {index} {name:?}"), item, values);
             }
         }

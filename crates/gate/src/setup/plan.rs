@@ -142,7 +142,7 @@ impl SetupPlan {
             .map_err(|reason| SetupError::unusable(path, reason))?;
         let record =
             if new_text == file.text { RecordChange::Keep } else { RecordChange::Remove { new_folders } };
-        Ok(Self { new_text, file, records, record })
+        Ok(Self { file, new_text, records, record })
     }
 
     /// Returns the path of the file.
@@ -220,7 +220,7 @@ fn without_entries(
 ) -> Result<(Option<String>, Vec<PathBuf>), String> {
     let folders = record.map(|record| record.new_folders.clone()).unwrap_or_default();
     if let Some(original) = record.and_then(|record| record.restore(text)) {
-        return Ok((original, folders));
+        return Ok((original.text, folders));
     }
     let stripped = editor.remove(text)?;
     let is_own = editor.owns_file() || record.is_some_and(InstallRecord::is_new_file);
@@ -255,15 +255,16 @@ pub fn are_hooks_disabled(harness: Harness, path: &Path) -> Result<bool, SetupEr
     is_disabled.map_err(|reason| SetupError::unusable(path, reason))
 }
 
-/// Returns whether Codex has a record that the user trusts hooks of the user's `hooks.json`. Whether they were changed
+/// Returns whether Codex has a record that the user trusted every hook of sayso in this scope. Whether they were changed
 /// since, only Codex knows.
-pub fn are_hooks_trusted(places: &Places) -> Result<bool, SetupError> {
-    let hooks = Harness::Codex.hook_file(places, &SetupScope::User);
-    let path = Harness::codex_config(places);
-    let file = ConfigFile::read(&path)?;
-    let Some(text) = &file.text else { return Ok(false) };
-    mcp_toml::trusts_hooks_of(text, &hooks.to_string_lossy())
-        .map_err(|reason| SetupError::unusable(path, reason))
+pub fn are_hooks_trusted(places: &Places, scope: &SetupScope) -> Result<bool, SetupError> {
+    let hooks = ConfigFile::read(&Harness::Codex.hook_file(places, scope))?;
+    let name = hooks.path.to_string_lossy();
+    let keys = hook_entries::codex_trust_keys(hooks.text_or_empty(), &name)
+        .map_err(|reason| SetupError::unusable(&hooks.path, reason))?;
+    let config = ConfigFile::read(&Harness::codex_config(places))?;
+    mcp_toml::trusts_hooks(config.text_or_empty(), &keys)
+        .map_err(|reason| SetupError::unusable(&config.path, reason))
 }
 
 /// Returns the servers in a client's configuration. Returns `None` if there is no file.
