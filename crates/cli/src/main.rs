@@ -6,6 +6,7 @@ mod capture;
 mod demo;
 mod explain;
 mod file;
+mod gate;
 mod hub_args;
 mod listen;
 mod log_args;
@@ -55,6 +56,13 @@ enum CliCommand {
     Backup(backup::BackupArgs),
     /// Check a backup and put it into an empty data folder.
     Restore(backup::RestoreArgs),
+    /// Connect a coding agent or MCP servers to sayso by editing their configuration.
+    Setup(gate::setup::Arguments),
+    /// Run your personal hub all the time, as a service of systemd.
+    #[command(subcommand)]
+    Service(gate::service::ServiceCommand),
+    /// Check the installation: the hub, listeners, coding agents and speech.
+    Doctor(gate::doctor::Arguments),
     /// Ask a person yes or no from a shell script. The exit code is 0 for yes and 1 for no.
     Ask(shell::AskArgs),
     /// Tell a person something from a shell script.
@@ -95,6 +103,9 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         CliCommand::Validate(arguments) => Ok(validate::run(&arguments)),
         CliCommand::Explain(arguments) => explain::run(&arguments),
+        CliCommand::Setup(arguments) => gate::setup::run(&arguments),
+        CliCommand::Doctor(arguments) => gate::doctor::run(&arguments),
+        CliCommand::Service(command) => gate::service::run(&command),
         CliCommand::Ask(arguments) => shell::ask(&arguments),
         CliCommand::Tell(arguments) => shell::tell(&arguments),
         CliCommand::Schema(arguments) => schema::run(&arguments),

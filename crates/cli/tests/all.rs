@@ -23,6 +23,8 @@ mod replay;
 mod repository_files;
 mod schema;
 mod serve;
+#[cfg(unix)]
+mod setup;
 mod shell;
 mod usage;
 mod validate;

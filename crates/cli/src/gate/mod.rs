@@ -1,0 +1,5 @@
+//! The gates, which connect existing agents to a hub without code, and the commands that install and check them.
+
+pub(crate) mod doctor;
+pub(crate) mod service;
+pub(crate) mod setup;
