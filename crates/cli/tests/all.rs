@@ -14,6 +14,8 @@ mod demo;
 #[cfg(unix)]
 mod listen;
 mod manifest;
+#[cfg(unix)]
+mod mcp;
 mod readme;
 mod recordings;
 #[cfg(unix)]
