@@ -63,8 +63,17 @@ fn standard_error_of_the_server_is_untouched_and_the_gate_adds_nothing() {
 #[test]
 fn signals_reach_the_server() {
     let folder = tempfile::tempdir().unwrap();
-    let script = "trap 'echo got TERM; exit 3' TERM; trap 'echo got USR1' USR1; echo ready; while :; do sleep 0.05; done";
-    let mut gate = Gate::start_command(folder, None, &[], &["sh", "-c", script]);
+    let script = r#"import os, signal, time
+def stop(*_):
+    print("got TERM", flush=True)
+    os._exit(3)
+signal.signal(signal.SIGTERM, stop)
+signal.signal(signal.SIGUSR1, lambda *_: print("got USR1", flush=True))
+print("ready", flush=True)
+while True:
+    time.sleep(3600)
+"#;
+    let mut gate = Gate::start_command(folder, None, &[], &["python3", "-c", script]);
     assert_eq!(gate.next_line(), b"ready\n");
     send_signal(&gate.pid(), "-USR1");
     assert_eq!(gate.next_line(), b"got USR1\n");
@@ -100,7 +109,10 @@ fn a_gate_that_is_killed_leaves_no_process() {
 fn a_host_that_is_gone_ends_a_server_that_ignores_the_end_of_its_input() {
     let folder = tempfile::tempdir().unwrap();
     let pid_file = folder.path().join("pid");
-    let script = format!("trap '' TERM; echo $$ > {0}.new; mv {0}.new {0}; while :; do sleep 0.05; done", pid_file.display());
+    let script = format!(
+        "trap '' TERM; echo $$ > {0}.new; mv {0}.new {0}; while :; do sleep 0.05; done",
+        pid_file.display()
+    );
     // The host closes both ends at once, as if it had been killed.
     let mut command = testing::cli::command(&["mcp", "--", "sh", "-c", &script]);
     let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();

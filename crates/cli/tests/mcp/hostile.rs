@@ -1,6 +1,6 @@
 //! A hostile host and a hostile server: no trick makes the server see a call without a yes.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use testing::hub::HubProcess;
 
 use super::support::{Gate, Listener, TRUST, refusal};
@@ -18,11 +18,15 @@ fn messages_that_servers_could_read_differently_are_not_passed_on() {
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping",{CALL}}}"#),
         // Another case: some parsers ignore case.
         r#"{"jsonrpc":"2.0","id":1,"Method":"tools/call","params":{"name":"write"}}"#.to_owned(),
-        r#"{"jsonrpc":"2.0","id":1,"method":"ping","METHOD":"tools/call","params":{"name":"write"}}"#.to_owned(),
-        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","Name":"write"}}"#.to_owned(),
-        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","name":"write"}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping","METHOD":"tools/call","params":{"name":"write"}}"#
+            .to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","Name":"write"}}"#
+            .to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","name":"write"}}"#
+            .to_owned(),
         // Extensions of JSON that some parsers accept.
-        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"write","arguments":{"x":NaN}}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"write","arguments":{"x":NaN}}}"#
+            .to_owned(),
         format!(r#"{{"jsonrpc":"2.0","id":1,{CALL},}}"#),
         format!("\u{feff}{{\"jsonrpc\":\"2.0\",\"id\":1,{CALL}}}"),
         format!(r#"{{"jsonrpc":"2.0","id":1,{CALL}}} {{"jsonrpc":"2.0","id":2,"method":"ping"}}"#),
@@ -40,7 +44,10 @@ fn messages_that_servers_could_read_differently_are_not_passed_on() {
     for line in lines {
         gate.send_raw(format!("{line}\n").as_bytes());
         let answer = gate.next();
-        assert!(answer["error"]["message"].as_str().is_some_and(|text| text.starts_with("sayso: ")), "{line}: {answer}");
+        assert!(
+            answer["error"]["message"].as_str().is_some_and(|text| text.starts_with("sayso: ")),
+            "{line}: {answer}"
+        );
     }
     // Invalid UTF-8.
     gate.send_raw(&[b"{\"jsonrpc\":\"2.0\",\"id\":1,\"x\":\"\xff\",", CALL.as_bytes(), b"}\n"].concat());
@@ -50,7 +57,12 @@ fn messages_that_servers_could_read_differently_are_not_passed_on() {
     gate.sync();
     let after = gate.seen_raw();
     let new = after.strip_prefix(&before[..]).unwrap();
-    assert_eq!(new, b"{\"id\":\"sync\",\"jsonrpc\":\"2.0\",\"method\":\"ping\"}\n", "{}", String::from_utf8_lossy(new));
+    assert_eq!(
+        new,
+        b"{\"id\":\"sync\",\"jsonrpc\":\"2.0\",\"method\":\"ping\"}\n",
+        "{}",
+        String::from_utf8_lossy(new)
+    );
 }
 
 #[test]
@@ -71,9 +83,14 @@ fn arguments_without_one_meaning_and_too_long_ones_are_refused() {
     for (arguments, expected) in [
         (r#"{"a":1,"a":2}"#.to_owned(), "ambiguous"),
         (r#"{"a":90071992547409931}"#.to_owned(), "ambiguous"),
-        (format!(r#"{{"a":"{}"}}"#, "x".repeat(gate::mcp::limits::MAX_QUESTION_ARGUMENT_BYTES)), "longer than"),
+        (
+            format!(r#"{{"a":"{}"}}"#, "x".repeat(gate::mcp::limits::MAX_QUESTION_ARGUMENT_BYTES)),
+            "longer than",
+        ),
     ] {
-        let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"write","arguments":{arguments}}}}}"#);
+        let line = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"write","arguments":{arguments}}}}}"#
+        );
         gate.send_raw(format!("{line}\n").as_bytes());
         let answer = gate.answer(1);
         assert!(refusal(&answer).contains(expected), "{answer}");
@@ -190,8 +207,15 @@ fn a_trust_file_with_a_mistake_or_that_others_can_change_stops_the_gate() {
     Gate::write_trust(&folder, TRUST);
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
     let output = run(&path);
-    assert!(output.exit_code == 2 && output.stderr.contains("can be changed by other users"), "{}", output.stderr);
+    assert!(
+        output.exit_code == 2 && output.stderr.contains("can be changed by other users"),
+        "{}",
+        output.stderr
+    );
     let output = run("no/such/file");
-    assert!(output.exit_code == 2 && output.stderr.contains("cannot read the trust file"), "{}", output.stderr);
-    let _: Value = Value::Null;
+    assert!(
+        output.exit_code == 2 && output.stderr.contains("cannot read the trust file"),
+        "{}",
+        output.stderr
+    );
 }

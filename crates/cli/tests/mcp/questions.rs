@@ -126,7 +126,7 @@ fn a_call_that_the_host_cancels_is_never_made_and_a_late_yes_counts_once() {
     gate.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}));
     listener.wait_for_text("no longer waits");
     listener.reply(&question, "accept");
-    listener.wait_for("state.changed");
+    listener.wait_for_text("Your yes is kept for 5 minutes");
     gate.sync();
     assert!(gate.seen_calls().is_empty());
     // The identical call uses the yes, which is announced. The server has not seen the cancellation of a call that it never got.
@@ -152,7 +152,7 @@ fn a_late_yes_does_not_count_for_other_arguments() {
     gate.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}));
     listener.wait_for_text("no longer waits");
     listener.reply(&question, "accept");
-    listener.wait_for("state.changed");
+    listener.wait_for_text("Your yes is kept");
     for (id, tool, arguments) in [(2, "delete", json!({"path": "y"})), (3, "write", json!({"path": "x"}))] {
         gate.call(id, tool, &arguments);
         listener.answer("reject");
@@ -185,12 +185,13 @@ fn progress_is_sent_only_where_the_host_gave_a_token() {
     let hub = HubProcess::start_in_memory();
     let mut listener = Listener::connect(&hub);
     let mut gate = Gate::start(Some(&hub), &[], &[]);
-    let call = |id: u32, meta: &Value| {
-        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "delete", "arguments": {"n": id}, "_meta": meta}})
-    };
+    let call = |id: u32, meta: &Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "delete", "arguments": {"n": id}, "_meta": meta}});
     gate.send(&call(1, &json!({"progressToken": 7})));
     let progress = gate.next();
-    assert_eq!((&progress["method"], &progress["params"]["progressToken"]), (&json!("notifications/progress"), &json!(7)));
+    assert_eq!(
+        (&progress["method"], &progress["params"]["progressToken"]),
+        (&json!("notifications/progress"), &json!(7))
+    );
     gate.send(&call(2, &json!({"other": 7})));
     listener.answer("reject");
     listener.answer("reject");
@@ -282,7 +283,8 @@ fn gated_calls_in_a_batch_are_held_and_the_host_gets_one_batch() {
 fn a_person_who_stops_the_session_stops_running_calls_and_is_asked_before_it_goes_on() {
     let hub = HubProcess::start_in_memory();
     let mut listener = Listener::connect(&hub);
-    let mut gate = Gate::start_trusting(Some(&hub), "[servers.files]\nannotations = true\nallow = [\"silent\"]\n", &[]);
+    let mut gate =
+        Gate::start_trusting(Some(&hub), "[servers.files]\nannotations = true\nallow = [\"silent\"]\n", &[]);
     gate.list_tools();
     gate.call(1, "silent", &json!({}));
     let session = listener.wait_for("tool.invoked")["session_id"].clone();
@@ -307,13 +309,18 @@ fn an_elicitation_goes_to_host_and_listener_and_the_first_answer_counts() {
     gate.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "elicit", "params": {"request": request}}));
     assert_eq!(gate.next()["method"], "elicitation/create");
     gate.answer(1);
-    let question = listener.clarify(&json!("yes"));
+    let question = listener.clarify(&json!(true));
     assert!(question["question"].as_str().unwrap().contains("Who are you?"), "{question}");
     listener.clarify(&json!("Ana"));
     // The host closes its dialog. Its own answer would come too late and is withheld.
     let cancelled = gate.next();
-    assert_eq!((&cancelled["method"], &cancelled["params"]["requestId"]), (&json!("notifications/cancelled"), &json!("e1")));
-    gate.send(&json!({"jsonrpc": "2.0", "id": "e1", "result": {"action": "accept", "content": {"name": "Host"}}}));
+    assert_eq!(
+        (&cancelled["method"], &cancelled["params"]["requestId"]),
+        (&json!("notifications/cancelled"), &json!("e1"))
+    );
+    gate.send(
+        &json!({"jsonrpc": "2.0", "id": "e1", "result": {"action": "accept", "content": {"name": "Host"}}}),
+    );
     gate.sync();
     let seen = String::from_utf8(gate.seen_raw()).unwrap();
     assert!(seen.contains(r#""action":"accept","content":{"name":"Ana"}"#), "{seen}");

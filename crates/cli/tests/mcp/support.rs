@@ -31,7 +31,12 @@ impl Gate {
         Self::start_in(tempfile::tempdir().unwrap(), hub, arguments, modes)
     }
 
-    pub(super) fn start_in(folder: TempDir, hub: Option<&HubProcess>, arguments: &[&str], modes: &[&str]) -> Self {
+    pub(super) fn start_in(
+        folder: TempDir,
+        hub: Option<&HubProcess>,
+        arguments: &[&str],
+        modes: &[&str],
+    ) -> Self {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/server.py");
         let log = folder.path().join("seen");
         let server = [&["python3", "-u", script, log.to_str().unwrap()], modes].concat();
@@ -45,10 +50,14 @@ impl Gate {
         server: &[&str],
     ) -> Self {
         // A port on which nothing listens.
-        let url = hub.map_or_else(|| "http://127.0.0.1:1".to_owned(), |hub| format!("http://{}", hub.address));
+        let url =
+            hub.map_or_else(|| "http://127.0.0.1:1".to_owned(), |hub| format!("http://{}", hub.address));
         let mut command = Command::new(binary());
         command.args(["mcp", "--name", "files", "--hub", &url]).args(arguments).arg("--").args(server);
-        command.env("XDG_DATA_HOME", folder.path().join("data")).env_remove("SAYSO_URL").env_remove("SAYSO_TOKEN");
+        command
+            .env("XDG_DATA_HOME", folder.path().join("data"))
+            .env_remove("SAYSO_URL")
+            .env_remove("SAYSO_TOKEN");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let timer = KillTimer::start(child.id());
@@ -107,7 +116,8 @@ impl Gate {
 
     pub(super) fn next(&mut self) -> Value {
         let line = self.next_line();
-        serde_json::from_slice(&line).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&line)))
+        serde_json::from_slice(&line)
+            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&line)))
     }
 
     /// Returns the next message with this id. Progress notifications and other messages are skipped.
@@ -146,7 +156,8 @@ impl Gate {
     pub(super) fn seen_calls(&self) -> Vec<(String, Value)> {
         let text = String::from_utf8_lossy(&self.seen_raw()).into_owned();
         let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let messages = messages.flat_map(|message| message.as_array().cloned().unwrap_or_else(|| vec![message]));
+        let messages =
+            messages.flat_map(|message| message.as_array().cloned().unwrap_or_else(|| vec![message]));
         let calls = messages.filter(|message| message["method"] == "tools/call");
         calls.map(|call| (call["params"]["name"].as_str().unwrap().to_owned(), call["id"].clone())).collect()
     }
@@ -169,11 +180,6 @@ impl Gate {
     /// Returns what the host has read after the gate has ended.
     pub(super) fn rest(&mut self) -> Vec<u8> {
         self.lines.iter().flatten().collect()
-    }
-
-    /// Stops to read what the gate writes.
-    pub(super) fn close_output(&mut self) {
-        self.lines = channel().1;
     }
 }
 

@@ -72,7 +72,9 @@ fn a_huge_line_of_the_server_passes_and_one_of_the_host_is_refused() {
     let mut gate = Gate::start(None, &[], &["huge"]);
     let line = gate.next_line();
     assert_eq!(line.len(), "{\"jsonrpc\":\"2.0\",\"method\":\"huge\",\"params\":\"\"}\n".len() + (65 << 20));
-    let mut long = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"read\",\"x\":\"".to_vec();
+    let mut long =
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"read\",\"x\":\""
+            .to_vec();
     long.resize(gate::mcp::limits::MAX_LINE_BYTES + 100_000, b'x');
     long.extend_from_slice(b"\"}}\n");
     gate.send_raw(&long);
@@ -97,7 +99,10 @@ fn a_narrated_call_of_a_trusted_tool_passes_unchanged_and_is_heard_without_secre
     assert!(!invoked.to_string().contains("hunter2"), "{invoked}");
     assert_eq!(invoked["summary_normal"], "Using read of files.");
     let completed = listener.wait_for("tool.completed");
-    assert_eq!((completed["status"].as_str(), completed["summary_normal"].as_str()), (Some("success"), Some("It has finished: read done")));
+    assert_eq!(
+        (completed["status"].as_str(), completed["summary_normal"].as_str()),
+        (Some("success"), Some("It has finished: read done"))
+    );
     assert!(gate.seen_raw().ends_with(line));
     // A tool that fails is heard as failed.
     let folder_trust = "[servers.files]\nallow = [\"fail\"]\n";
@@ -106,7 +111,10 @@ fn a_narrated_call_of_a_trusted_tool_passes_unchanged_and_is_heard_without_secre
     gate.call(1, "fail", &json!({}));
     gate.answer(1);
     let completed = listener.wait_for("tool.completed");
-    assert_eq!((completed["status"].as_str(), completed["error_message"].as_str()), (Some("error"), Some("no such file")));
+    assert_eq!(
+        (completed["status"].as_str(), completed["error_message"].as_str()),
+        (Some("error"), Some("no such file"))
+    );
 }
 
 #[test]

@@ -671,6 +671,10 @@ impl GateCore {
                     effects.push(Effect::ForgetYes(oldest.question));
                 }
                 let expires_at = now + REMEMBERED_ANSWER_LIFETIME;
+                let minutes = REMEMBERED_ANSWER_LIFETIME.as_secs() / 60;
+                effects.push(Effect::Announce(format!(
+                    "Nobody waits for {short_name} any more. Your yes is kept for {minutes} minutes, for the same call."
+                )));
                 self.remembered.push_back(RememberedYes { key, question, tool, short_name, expires_at });
             }
         }
@@ -1110,3 +1114,7 @@ fn with_line_break(text: &str) -> Vec<u8> {
     line.push(b'\n');
     line
 }
+
+#[cfg(test)]
+#[path = "gate_core_tests.rs"]
+mod tests;

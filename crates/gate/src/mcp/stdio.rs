@@ -57,11 +57,12 @@ pub fn run(options: GateOptions) -> Result<u8, McpError> {
     } = options;
     let host_input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let host_output = io::stdout().as_fd().try_clone_to_owned()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // From here on no signal ends the gate without its server.
+    let signals = runtime.block_on(async { catch_signals() });
     let start_error = |error| McpError::Start(program.to_string_lossy().into_owned(), error);
     let server = ServerProcess::start(&program, &arguments).map_err(start_error)?;
     let group = server.group;
-    // The server starts in the meantime.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let pin_file = PinFile::find(&name);
     let pins = pin_file.as_ref().map_or_else(|| Some(std::collections::HashMap::new()), PinFile::read);
     let core = GateCore::new(name.clone(), Tools::new(trust, pins), elicit);
@@ -99,7 +100,7 @@ pub fn run(options: GateOptions) -> Result<u8, McpError> {
         let narrating = tokio::spawn(narrator.run(effects, async {
             let _ = stopped.await;
         }));
-        tokio::spawn(forward_signals(group));
+        tokio::spawn(forward_signals(group, signals));
         let status = wait_for_exit(group, exit, host_end, &host_output).await;
         // The server may have written its last answers just before it ended.
         if tokio::time::timeout(DRAIN_TIMEOUT, server_end).await.is_err() {
@@ -198,8 +199,8 @@ fn is_reader_gone(output: &OwnedFd) -> bool {
         && fds.iter().any(|fd| fd.revents().intersects(PollFlags::ERR | PollFlags::NVAL))
 }
 
-/// Passes the signals that end a program, and those that programs use for themselves, on to the server's processes.
-async fn forward_signals(group: ProcessGroup) {
+/// Catches the signals that end a program, and those that programs use for themselves.
+fn catch_signals() -> Vec<(tokio::signal::unix::Signal, Signal)> {
     let signals = [
         (SignalKind::terminate(), Signal::TERM),
         (SignalKind::interrupt(), Signal::INT),
@@ -209,9 +210,13 @@ async fn forward_signals(group: ProcessGroup) {
         (SignalKind::user_defined2(), Signal::USR2),
         (SignalKind::window_change(), Signal::WINCH),
     ];
+    signals.into_iter().filter_map(|(kind, forwarded)| Some((signal(kind).ok()?, forwarded))).collect()
+}
+
+/// Passes caught signals on to the server's processes.
+async fn forward_signals(group: ProcessGroup, signals: Vec<(tokio::signal::unix::Signal, Signal)>) {
     let (sender, mut received) = mpsc::unbounded_channel();
-    for (kind, forwarded) in signals {
-        let Ok(mut stream) = signal(kind) else { continue };
+    for (mut stream, forwarded) in signals {
         let sender = sender.clone();
         tokio::spawn(async move {
             while stream.recv().await.is_some() {
