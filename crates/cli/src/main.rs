@@ -67,6 +67,9 @@ enum CliCommand {
     Ask(shell::AskArgs),
     /// Tell a person something from a shell script.
     Tell(shell::TellArgs),
+    /// Put a gate in front of an MCP server: people hear what it does, and are asked before it changes anything.
+    #[cfg(unix)]
+    Mcp(gate::mcp::Arguments),
     /// Check events, messages and recordings against the rules of AAEP.
     Validate(validate::Arguments),
     /// Explain a rule that `sayso validate` reports.
@@ -119,6 +122,9 @@ fn main() -> ExitCode {
         CliCommand::Token(command) => token::run(&command),
         CliCommand::Manifest(command) => manifest::run(&command),
         CliCommand::Asp(command) => asp::run(&command),
+        // The exit code is that of the server.
+        #[cfg(unix)]
+        CliCommand::Mcp(arguments) => return gate::mcp::run(arguments),
     };
     ExitCode::from(result.unwrap_or_else(file::CommandError::report) as u8)
 }

@@ -15,6 +15,8 @@ mod demo;
 mod listen;
 mod manifest;
 #[cfg(unix)]
+mod mcp;
+#[cfg(unix)]
 mod personal_hub;
 mod readme;
 mod recordings;

@@ -5,3 +5,5 @@
 
 pub mod doctor;
 pub mod setup;
+#[cfg(unix)]
+pub mod mcp;

@@ -3,3 +3,6 @@
 pub(crate) mod doctor;
 pub(crate) mod service;
 pub(crate) mod setup;
+
+#[cfg(unix)]
+pub(crate) mod mcp;
