@@ -2,3 +2,6 @@
 //! happens.
 //!
 //! A gate finds the hub with [`client::HubLocation`]. Whatever fails, the answer is never an unheard yes.
+
+pub mod acp;
+pub mod child_process;

@@ -1,0 +1,1 @@
+//! The gate for the Agent Client Protocol.
