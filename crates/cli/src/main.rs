@@ -6,6 +6,7 @@ mod capture;
 mod demo;
 mod explain;
 mod file;
+mod gate;
 mod hub_args;
 mod listen;
 mod log_args;
@@ -55,6 +56,8 @@ enum CliCommand {
     Backup(backup::BackupArgs),
     /// Check a backup and put it into an empty data folder.
     Restore(backup::RestoreArgs),
+    /// Put a gate between an editor and an agent that speaks ACP: sayso acp -- AGENT.
+    Acp(gate::acp::Arguments),
     /// Ask a person yes or no from a shell script. The exit code is 0 for yes and 1 for no.
     Ask(shell::AskArgs),
     /// Tell a person something from a shell script.
@@ -93,6 +96,10 @@ fn main() -> ExitCode {
         Err(error) => return usage::report_usage_error(&error),
     };
     let result = match arguments.command {
+        // The exit code of a gate is that of the program behind it.
+        CliCommand::Acp(arguments) => {
+            return gate::acp::run(&arguments).unwrap_or_else(|error| ExitCode::from(error.report() as u8));
+        }
         CliCommand::Validate(arguments) => Ok(validate::run(&arguments)),
         CliCommand::Explain(arguments) => explain::run(&arguments),
         CliCommand::Ask(arguments) => shell::ask(&arguments),
