@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::io::{AsyncBufRead, AsyncWriteExt, Stdout};
@@ -21,6 +21,9 @@ use super::wording::shorten;
 /// Maximum number of unanswered requests of the editor that the gate follows.
 const MAX_FOLLOWED_REQUESTS: usize = 1024;
 
+/// Maximum number of lines that the gate itself writes to standard error.
+const MAX_LOG_LINES: u32 = 50;
+
 /// The two ends, and what is open between them.
 pub(super) struct Proxy {
     to_agent: tokio::sync::Mutex<Option<ChildStdin>>,
@@ -28,6 +31,7 @@ pub(super) struct Proxy {
     permissions: Mutex<PermissionTable>,
     requests: Mutex<FollowedRequests>,
     has_logged_unanswered: AtomicBool,
+    log_lines: AtomicU32,
 }
 
 /// The requests of the editor whose answers the gate reads.
@@ -46,6 +50,7 @@ impl Proxy {
             permissions: Mutex::default(),
             requests: Mutex::default(),
             has_logged_unanswered: AtomicBool::new(false),
+            log_lines: AtomicU32::new(0),
         }
     }
 
@@ -70,7 +75,11 @@ impl Proxy {
                     true
                 }
                 EditorMessage::Request { id, kind } => {
+                    // Before it passes, because the agent's reports about it may come at once.
                     self.follow_request(id, kind);
+                    if let EditorRequest::Prompt { session, text } = kind {
+                        narrator.send_session(session, SessionNews::Prompt(text.clone()), line.len());
+                    }
                     true
                 }
                 EditorMessage::Other => true,
@@ -86,9 +95,6 @@ impl Proxy {
             }
             if read == LineRead::End {
                 return Ok(());
-            }
-            if let EditorMessage::Request { kind: EditorRequest::Prompt { session, text }, .. } = message {
-                narrator.send_session(&session, SessionNews::Prompt(text), line.len());
             }
         }
     }
@@ -106,14 +112,27 @@ impl Proxy {
                 LineRead::Line => read_agent_line(&line),
                 LineRead::TooLong | LineRead::End => AgentMessage::Other,
             };
-            // Registered before it passes, because the editor may answer at once.
-            let offer = match &message {
-                AgentMessage::Permission(request) => self.permissions().open(request),
+            // Everything is handled before it passes, because the editor may react at once.
+            let offer = match message {
+                AgentMessage::Permission(request) => {
+                    let registered = self.permissions().open(&request);
+                    registered.map(|(ticket, closed)| Box::new(OfferedRequest { request, ticket, closed }))
+                }
                 AgentMessage::CancelRequest(id) => {
-                    self.permissions().close(id, Closure::Withdrawn);
+                    self.permissions().close(&id, Closure::Withdrawn);
                     None
                 }
-                _ => None,
+                AgentMessage::Update { session, update } => {
+                    if !self.requests().replaying.contains(&session) {
+                        narrator.send_session(&session, SessionNews::Update(update), line.len());
+                    }
+                    None
+                }
+                AgentMessage::Response(response) => {
+                    self.handle_agent_response(response, narrator);
+                    None
+                }
+                AgentMessage::Other => None,
             };
             if !line.is_empty() {
                 let mut editor = self.to_editor.lock().await;
@@ -126,21 +145,11 @@ impl Proxy {
             if read == LineRead::End {
                 return Ok(());
             }
-            match (message, offer) {
-                (AgentMessage::Permission(request), Some((ticket, closed))) => {
-                    let session = request.session.clone();
-                    let offered = Box::new(OfferedRequest { request, ticket, closed });
-                    if !narrator.send_session(&session, SessionNews::Permission(offered), line.len()) {
-                        self.leave_to_editor(ticket);
-                    }
+            if let Some(offered) = offer {
+                let (session, ticket) = (offered.request.session.clone(), offered.ticket);
+                if !narrator.send_session(&session, SessionNews::Permission(offered), line.len()) {
+                    self.leave_to_editor(ticket);
                 }
-                (AgentMessage::Update { session, update }, _) => {
-                    if !self.requests().replaying.contains(&session) {
-                        narrator.send_session(&session, SessionNews::Update(update), line.len());
-                    }
-                }
-                (AgentMessage::Response(response), _) => self.handle_agent_response(response, narrator),
-                _ => {}
             }
         }
     }
@@ -218,13 +227,17 @@ impl Proxy {
         drop(self.to_agent.lock().await.take());
     }
 
-    /// Writes a line of the gate itself to standard error, which the agent also uses.
+    /// Writes a line of the gate itself to standard error, which the agent also uses. An agent that provokes many of them does not
+    /// get more than [`MAX_LOG_LINES`].
     pub(super) fn log(&self, text: &str) {
-        let _ = writeln!(
-            io::stderr(),
-            "sayso acp: {}",
-            seal::escape_controls(text, |char| format!("\\u{{{char:x}}}"))
-        );
+        let count = self.log_lines.fetch_add(1, Ordering::Relaxed);
+        let text = match count {
+            MAX_LOG_LINES => "further messages are left out",
+            count if count > MAX_LOG_LINES => return,
+            _ => text,
+        };
+        let text = seal::escape_controls(text, |char| format!("\\u{{{char:x}}}"));
+        let _ = writeln!(io::stderr(), "sayso acp: {text}");
     }
 
     /// Says once that listeners did not answer, so that somebody looks into the editor.
