@@ -63,6 +63,8 @@ enum CliCommand {
     Service(gate::service::ServiceCommand),
     /// Check the installation: the hub, listeners, coding agents and speech.
     Doctor(gate::doctor::Arguments),
+    /// Put a gate between an editor and an agent that speaks ACP: sayso acp -- AGENT.
+    Acp(gate::acp::Arguments),
     /// Ask a person yes or no from a shell script. The exit code is 0 for yes and 1 for no.
     Ask(shell::AskArgs),
     /// Tell a person something from a shell script.
@@ -104,6 +106,10 @@ fn main() -> ExitCode {
         Err(error) => return usage::report_usage_error(&error),
     };
     let result = match arguments.command {
+        // The exit code of a gate is that of the program behind it.
+        CliCommand::Acp(arguments) => {
+            return gate::acp::run(&arguments).unwrap_or_else(|error| ExitCode::from(error.report() as u8));
+        }
         CliCommand::Validate(arguments) => Ok(validate::run(&arguments)),
         CliCommand::Explain(arguments) => explain::run(&arguments),
         CliCommand::Setup(arguments) => gate::setup::run(&arguments),

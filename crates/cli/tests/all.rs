@@ -7,6 +7,8 @@
     reason = "a test reports a failure by panicking"
 )]
 
+#[cfg(unix)]
+mod acp;
 mod asp;
 mod attacks;
 mod checklist;
