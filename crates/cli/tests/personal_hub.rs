@@ -128,6 +128,41 @@ fn another_user_of_the_machine_is_refused() {
 }
 
 #[test]
+fn a_personal_hub_has_one_name_and_a_port_that_nobody_knows_in_advance() {
+    let user = User::new();
+    let hub = user.serve(&[]);
+    let (host, port) = hub.address.split_once(':').unwrap();
+    assert_eq!((host, port == "8787"), ("127.0.0.1", false));
+    for name in ["localhost", "[::1]"] {
+        let response = hub.client().with_header(&format!("Host: {name}:{port}")).get("/");
+        assert_eq!(response.status, 421, "{name}");
+    }
+}
+
+#[test]
+#[cfg(feature = "grpc")]
+fn another_user_of_the_machine_is_refused_over_grpc() {
+    if !rustix::process::getuid().is_root() {
+        eprintln!("skipped: only root can act as another user");
+        return;
+    }
+    let user = User::new();
+    let address = testing::hub::reserved_address();
+    let _hub = user.serve(&["--grpc-listen", &address]);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let program = folder.path().join("sayso");
+    std::fs::hard_link(binary(), &program).or_else(|_| std::fs::copy(binary(), &program).map(drop)).unwrap();
+    let url = format!("grpc://{address}");
+    let mut own = ListenProcess::start_command(&["listen", &url], |command| command);
+    own.read_until("Listening to");
+    let mut command = Command::new(&program);
+    command.args(["listen", &url, "--auto", "accept"]).env_remove("SAYSO_TOKEN").current_dir("/").uid(65534);
+    let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[test]
 fn a_socket_of_another_user_is_not_taken_for_the_personal_hub() {
     if !rustix::process::getuid().is_root() {
         eprintln!("skipped: only root can act as another user");

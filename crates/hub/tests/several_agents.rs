@@ -242,7 +242,7 @@ fn the_state_after_an_answer_is_that_of_the_producer_that_asked() {
     assert_eq!(text_member(resolved, "to_state"), "thinking");
     // The helper's answer covers the helper's call only.
     let refused = violation(harness.publish(&bank, &session, &[&tool_invoked(&token, "500.00")]));
-    assert!(refused.contains("another agent"), "{refused}");
+    assert!(refused.contains("nobody was asked"), "{refused}");
     let done = harness.publish(&helper, &session, &[&tool_invoked(&token, "500.00")]);
     assert!(matches!(done, HubReply::EventsPublished { .. }), "{done:?}");
 }

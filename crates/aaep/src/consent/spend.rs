@@ -180,8 +180,9 @@ pub enum SpendError {
     /// The question belongs to another session.
     #[error("the question belongs to another session")]
     WrongSession,
-    /// The question was asked by another producer of the session.
-    #[error("the person was asked by another agent of this session; each agent must ask for itself")]
+    /// The question was asked by another producer of the session. The text is that of [`Self::NotAsked`], because an agent
+    /// learns nothing about the questions of other agents.
+    #[error("nobody was asked")]
     WrongProducer,
     /// The question is still open.
     #[error("the question is not answered yet")]

@@ -23,9 +23,9 @@ const MAX_PRESUMED_ACTIONS: usize = 64;
 pub(super) struct ObservedQuestions {
     list: Vec<ObservedQuestion>,
     tokens: SeenNames,
-    /// Whether the person accepted only a modified action in the last refusal that was shown;
+    /// The producer of the last question whose refusal was shown, and whether the person accepted only a modified action;
     /// `None` if no refusal was shown.
-    last_refusal_modified: Option<bool>,
+    last_refusal: Option<(usize, bool)>,
     /// The call ids and digests of actions whose refusal was shown.
     refused_actions: SeenNames,
 }
@@ -292,12 +292,11 @@ impl ObservedQuestions {
         for question in &mut self.list {
             question.is_resolution_shown |= question.status != ObservedStatus::Open && matches(question);
         }
-        let (last_refusal_modified, refused_actions) =
-            (&mut self.last_refusal_modified, &mut self.refused_actions);
+        let (last_refusal, refused_actions) = (&mut self.last_refusal, &mut self.refused_actions);
         self.list.retain(|question| match question.status {
             _ if !question.is_resolution_shown => true,
             ObservedStatus::Refused { modified } => {
-                *last_refusal_modified = Some(modified);
+                *last_refusal = Some((question.producer, modified));
                 if let ObservedSubject::Confirmation { call_id: call, digest, .. } = &question.subject {
                     for name in [call, digest].into_iter().flatten() {
                         refused_actions.insert(name);
@@ -389,15 +388,20 @@ impl ObservedQuestions {
             }
             return;
         }
+        // An agent learns nothing about the questions of other agents in the session.
         let find_by_status = |matches: fn(&ObservedStatus) -> bool| {
-            self.list.iter().rev().find(|question| question.is_confirmation() && matches(&question.status))
+            let own = self.list.iter().rev().filter(|question| question.producer == attempted.producer);
+            own.into_iter().find(|question| question.is_confirmation() && matches(&question.status))
         };
         let open = find_by_status(|status| *status == ObservedStatus::Open);
         let refusal_modified = match find_by_status(|status| matches!(status, ObservedStatus::Refused { .. }))
             .map(|question| question.status)
         {
             Some(ObservedStatus::Refused { modified }) => Some(modified),
-            _ => self.last_refusal_modified,
+            _ => self
+                .last_refusal
+                .filter(|(producer, _)| *producer == attempted.producer)
+                .map(|(_, modified)| modified),
         };
         let (rule, found) = if let Some(question) = open {
             (rule::ACTION_WAITS, format!("{} is not answered", question.token))

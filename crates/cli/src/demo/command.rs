@@ -141,8 +141,7 @@ fn start_hub(
     .map_err(|error| error.to_string())?;
     let hub_handle = HubHandle::start(core, wire::fanout::FanoutLimits::default(), wire::unix_now)
         .map_err(|error| error.to_string())?;
-    let mut hosts = vec![address.to_string()];
-    hosts.extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
+    let hosts = vec![address.to_string(), format!("localhost:{}", address.port())];
     let assistant = start_with_activity(&hub_handle, DemoLimits::default(), activity.clone())?;
     let manifest = manifest::manifest_json(&["sse", "websocket"]);
     let server =

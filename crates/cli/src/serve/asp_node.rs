@@ -146,8 +146,7 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
         let mut hosts = config.host.clone();
         hosts.push(address.to_string());
         if address.ip().is_loopback() {
-            hosts
-                .extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
+            hosts.push(format!("localhost:{}", address.port()));
         }
         let server_limits = wire::ServerLimits {
             connections: config.wire.connections.min(permitted_connections),

@@ -117,9 +117,7 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
             Some(address) => Some(bind_tcp(address).await?),
             None => None,
         };
-        // The Unix socket comes first: it is what makes a second personal hub fail.
-        let unix_socket = bind_unix_socket(config)?;
-        Ok::<_, String>((bind_listener(config).await?, grpc_listener, unix_socket))
+        Ok::<_, String>((bind_tcp(config.listen).await?, grpc_listener, bind_unix_socket(config)?))
     })?;
     let (auth_policy, tokens, _temporary_token_file) = load_auth_policy(config)?;
     let warnings = [
@@ -166,9 +164,10 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
             .with_receipt_key(signing_key);
         let mut hosts = config.host.clone();
         hosts.push(address.to_string());
-        if address.ip().is_loopback() {
-            hosts
-                .extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
+        // Another user can serve `[::1]` if the hub serves 127.0.0.1, and `localhost` can be either, so a personal hub has one
+        // name only.
+        if address.ip().is_loopback() && !config.personal {
+            hosts.push(format!("localhost:{}", address.port()));
         }
         let limits = wire::ServerLimits {
             connections: config.wire.connections.min(permitted_connections),
@@ -353,16 +352,6 @@ fn own_origin(config: &Config, address: SocketAddr) -> Option<String> {
     Some(format!("{scheme}://{host}"))
 }
 
-/// Binds the address for HTTP. Another port is used if the usual one is in use and nobody asked for it.
-async fn bind_listener(config: &Config) -> Result<tokio::net::TcpListener, String> {
-    match tokio::net::TcpListener::bind(config.listen).await {
-        Err(error) if error.kind() == ErrorKind::AddrInUse && config.any_port => {
-            bind_tcp((config.listen.ip(), 0).into()).await
-        }
-        result => result.map_err(|error| listen_error(config.listen, &error)),
-    }
-}
-
 fn current_uid() -> Result<u32, String> {
     client::current_uid().map_err(|error| describe_io_error(&error))
 }
@@ -375,7 +364,7 @@ async fn bind_tcp(address: SocketAddr) -> Result<tokio::net::TcpListener, String
 fn bind_unix_socket(config: &Config) -> Result<Option<(UnixSocket, PathBuf)>, String> {
     let Some(path) = &config.unix else { return Ok(None) };
     let path = if path.as_os_str() == DEFAULT_SOCKET_KEYWORD { default_socket_path()? } else { path.clone() };
-    let socket = UnixSocket::bind(&path)
+    let socket = UnixSocket::bind_locked(&path)
         .map_err(|error| format!("cannot listen on {}: {}", path.display(), describe_io_error(&error)))?;
     Ok(Some((socket, path)))
 }

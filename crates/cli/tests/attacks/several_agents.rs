@@ -215,11 +215,11 @@ fn an_answer_covers_no_call_of_another_agent_in_the_session() {
     let with_token = CALL.replacen('{', &format!(r#"{{"reply_token":"{question}","#), 1);
     for call in [CALL, &with_token] {
         let refused = message(&scenario.publish(&scenario.helper, call));
-        assert!(refused.contains("asked by another agent of this session"), "{refused}");
+        assert!(refused.contains("nobody was asked"), "{refused}");
     }
     // The same holds for a producer that the owner speaks as.
     let as_scribe = CALL.replacen('{', r#"{"producer":"scribe","#, 1);
-    assert!(message(&scenario.publish(&scenario.bank, &as_scribe)).contains("asked by another agent"));
+    assert!(message(&scenario.publish(&scenario.bank, &as_scribe)).contains("nobody was asked"));
     assert_eq!(scenario.publish(&scenario.bank, CALL).status, 200, "the answer was not used up");
     // Nor does the owner use the consent of the agent that joined, or learn or withdraw its question.
     let question = scenario.accepted_question(&scenario.helper);
@@ -233,6 +233,36 @@ fn an_answer_covers_no_call_of_another_agent_in_the_session() {
         );
     }
     assert_eq!(scenario.publish(&scenario.helper, &second_call).status, 200);
+}
+
+#[test]
+fn a_refused_call_tells_an_agent_nothing_about_the_questions_of_another() {
+    let scenario = Scenario::new();
+    scenario.add_helper();
+    let attempt = || message(&scenario.publish(&scenario.helper, CALL));
+    let before = attempt();
+    assert!(before.contains("nobody was asked"), "{before}");
+    let question = scenario.bank.ask_confirmation(&scenario.session);
+    assert_eq!(attempt(), before, "while it is open");
+    scenario.ada.reply(&scenario.subscription, &question, "reject");
+    assert_eq!(
+        scenario.bank.get(&scenario.path(&format!("replies/{question}"))).json_str("decision"),
+        "reject"
+    );
+    assert_eq!(attempt(), before, "after a no");
+    scenario.accepted_question(&scenario.bank);
+    assert_eq!(attempt(), before, "after a yes");
+}
+
+#[test]
+fn an_idempotency_key_of_one_request_does_not_answer_another_kind() {
+    let scenario = Scenario::new();
+    let keyed = scenario.bank.with_header("Idempotency-Key: k1");
+    let body = r#"{"producer":"helper"}"#;
+    assert_eq!(keyed.post(&scenario.path("invitations"), body).status, 201);
+    for other in ["events", "handoffs"] {
+        assert_eq!(keyed.post(&scenario.path(other), body).status, 409, "{other}");
+    }
 }
 
 #[test]

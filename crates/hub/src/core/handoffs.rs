@@ -15,7 +15,7 @@ use seal::{Digest, UnixMillis};
 
 use super::hub_messages;
 use super::notifications::HubEvent;
-use super::producers::SessionRole;
+use super::producers::{SessionRole, producer_refusal};
 use super::publish::EventBatch;
 use super::supplied_summary::SuppliedSummary;
 use super::{Core, OwnedEntry, TurnContext};
@@ -139,6 +139,11 @@ impl Core {
         let root = doc.root();
         if root.kind() != JsonKind::Object {
             return Err(MalformedRequest::HandoffNotObject.into());
+        }
+        if root.member("producer").is_some() {
+            // Only the main producer hands off.
+            let found = "a hand-off is always that of the main producer; leave producer out".to_owned();
+            return Err(producer_refusal("/producer", found));
         }
         let timeout_ms = self.handoff_timeout_ms(&root)?;
         self.check_handoff_limits(session, &root)?;

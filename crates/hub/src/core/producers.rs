@@ -305,8 +305,9 @@ impl Core {
         key: Option<&str>,
         context: &TurnContext,
     ) -> HubReply {
-        let keyed_request =
-            key.map(|key| (key, Digest::of_parts([session.as_str().as_bytes(), body.source().as_bytes()])));
+        let keyed_request = key.map(|key| {
+            (key, Digest::of_parts([session.as_str().as_bytes(), body.source().as_bytes(), b"invitation"]))
+        });
         if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
             return reply;
         }
@@ -401,8 +402,9 @@ impl Core {
         if !principal.can_publish() {
             return HubReply::Forbidden;
         }
-        let keyed_request =
-            key.map(|key| (key, Digest::of_parts([session.as_str().as_bytes(), body.source().as_bytes()])));
+        let keyed_request = key.map(|key| {
+            (key, Digest::of_parts([session.as_str().as_bytes(), body.source().as_bytes(), b"join"]))
+        });
         if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
             return reply;
         }

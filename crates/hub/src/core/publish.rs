@@ -39,7 +39,7 @@ impl Core {
     ) -> HubReply {
         let keyed_request = key.map(|key| {
             let events = events.iter().map(RequestBody::source).collect::<Vec<_>>().join("\n");
-            (key, Digest::of_parts([session.as_str().as_bytes(), events.as_bytes()]))
+            (key, Digest::of_parts([session.as_str().as_bytes(), events.as_bytes(), b"events"]))
         });
         // Comes before the session lookup, because the original request may have ended the session.
         if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {

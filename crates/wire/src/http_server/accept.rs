@@ -32,8 +32,14 @@ pub(crate) async fn accept_connections<H: RequestHandler, F>(
         let _ = stream.set_nodelay(true);
         let handler = handler.clone();
         tokio::spawn(async move {
+            let connection = async {
+                match handler.core().check_user(stream).await {
+                    Ok(stream) => serve(handler, stream, peer.ip(), slot).await,
+                    Err(stream) => refuse_user(handler.core(), stream).await,
+                }
+            };
             tokio::select! {
-                () = serve(handler, stream, peer.ip(), slot) => {}
+                () = connection => {}
                 () = close_signal.notified() => {}
             }
         });
@@ -48,14 +54,24 @@ pub(crate) async fn serve_http<H: RequestHandler>(
     slot: ConnectionSlot,
 ) {
     let core = handler.core();
-    if core.only_user.is_some_and(|user| peer_user(&stream) != Some(user)) {
-        return refuse_user(core, stream).await;
-    }
     let Some(tls) = &core.tls else {
         return serve_connection(&*handler, stream, Vec::new(), peer, slot).await;
     };
     if let Some(stream) = tls.accept(stream, core.limits.head_timeout).await {
         serve_connection(&*handler, stream, Vec::new(), peer, slot).await;
+    }
+}
+
+impl ServerCore {
+    /// Returns the connection if its user may connect, else as an error.
+    async fn check_user(&self, stream: TcpStream) -> Result<TcpStream, TcpStream> {
+        let Some((user, lookups)) = &self.only_user else { return Ok(stream) };
+        let (Ok(peer), Ok(own)) = (stream.peer_addr(), stream.local_addr()) else { return Err(stream) };
+        // Whoever opens many connections makes the socket table long, so it is read on a thread of its own, and not by
+        // many connections at once.
+        let _permit = lookups.acquire().await;
+        let found = tokio::task::spawn_blocking(move || peer_user(peer, own)).await;
+        if found.is_ok_and(|found| found == Some(*user)) { Ok(stream) } else { Err(stream) }
     }
 }
 

@@ -103,18 +103,28 @@ pub(super) fn is_localhost(head: &RequestHead) -> bool {
 }
 
 /// Rejects requests from web pages of another origin, and requests with a host name that is not the server's own.
-pub(crate) fn check_origin(hosts: &[String], has_tls: bool, head: &RequestHead) -> Result<(), HttpResponse> {
+pub(crate) fn check_origin(
+    hosts: &[String],
+    has_tls: bool,
+    has_proxy: bool,
+    head: &RequestHead,
+) -> Result<(), HttpResponse> {
     let is_own_host = |host: &str| hosts.iter().any(|own| own.eq_ignore_ascii_case(host));
-    if !head.header("host").is_some_and(is_own_host) {
+    let Some(host) = head.header("host").filter(|host| is_own_host(host)) else {
         return Err(HttpResponse::problem(
             StatusCode::MisdirectedRequest,
             "This server does not serve that host name.",
         ));
-    }
+    };
     let is_same_origin = head.header("origin").is_none_or(|origin| {
         // Without TLS, the origin may still be https, because a proxy in front of the server may provide TLS.
-        let host = origin.strip_prefix("http://").filter(|_| !has_tls);
-        host.or_else(|| origin.strip_prefix("https://")).is_some_and(is_own_host)
+        let origin_host = origin.strip_prefix("http://").filter(|_| !has_tls);
+        let origin_host = origin_host.or_else(|| origin.strip_prefix("https://"));
+        // A server of another user may listen at another of the names, such as `[::1]` beside `127.0.0.1`. A proxy may
+        // change the host name, so behind one any own name will do.
+        origin_host.is_some_and(|origin_host| {
+            if has_proxy { is_own_host(origin_host) } else { origin_host.eq_ignore_ascii_case(host) }
+        })
     });
     if is_same_origin {
         Ok(())

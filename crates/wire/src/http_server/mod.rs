@@ -41,6 +41,7 @@ use ipnet::IpNet;
 pub use limits::ServerLimits;
 use seal::UnixMillis;
 pub(crate) use stream::{ConnectionStream, SSE_RESPONSE_HEAD, wait_for_disconnect, write_with_timeout};
+use tokio::sync::Semaphore;
 
 use self::auth_policy::SharedAuthPolicy;
 use crate::Tls;
@@ -58,8 +59,8 @@ pub(crate) struct ServerCore {
     pub(crate) tls: Option<Tls>,
     pub(crate) is_behind_proxy: bool,
     pub(crate) trusted_proxies: Vec<IpNet>,
-    /// If set, only connections of this user are served.
-    pub(crate) only_user: Option<u32>,
+    /// If set, only TCP connections of this user are served. The semaphore limits how many are looked up at the same time.
+    pub(crate) only_user: Option<(u32, Semaphore)>,
     pub(crate) connections: Arc<ConnectionSlots>,
     pub(crate) telemetry: Arc<Telemetry>,
 }
@@ -129,7 +130,8 @@ pub(crate) trait RequestHandler: Send + Sync + 'static {
     /// Refuses requests from web pages of another origin, and requests for a host that the server does not serve.
     fn check_origin(&self, head: &RequestHead) -> Result<(), HttpResponse> {
         let core = self.core();
-        check_origin(&core.hosts, core.clients_use_tls(), head)
+        let has_proxy = core.is_behind_proxy || !core.trusted_proxies.is_empty();
+        check_origin(&core.hosts, core.clients_use_tls(), has_proxy, head)
     }
 
     /// Decides from the head of a request whether its body is read. Returns the response if the request is refused. The

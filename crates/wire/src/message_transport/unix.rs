@@ -2,8 +2,10 @@
 //! HTTP, with the same routes as on TCP (agents and everything else). The first byte tells them apart: a request starts
 //! with a capital letter, which as a length prefix would announce a message of more than 1 GB.
 
+use std::fs::{File, TryLockError};
 use std::io::{Error, ErrorKind, Result};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,7 +30,11 @@ use crate::telemetry::TransportKind;
 pub struct UnixSocket {
     listener: UnixListener,
     path: PathBuf,
+    /// The inode of the socket file, by which `drop` recognizes it.
+    inode: u64,
     owner_uid: u32,
+    /// Held as long as the socket is in use.
+    lock: Option<File>,
 }
 
 impl UnixSocket {
@@ -50,8 +56,17 @@ impl UnixSocket {
         let listener = UnixListener::bind(path)?;
         // Other users could connect between these two calls, but `accept` checks the peer's user in any case.
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-        let owner_uid = UnixStream::pair()?.0.peer_cred()?.uid();
-        Ok(Self { listener, path: path.to_owned(), owner_uid })
+        let inode = std::fs::symlink_metadata(path)?.ino();
+        Ok(Self { listener, path: path.to_owned(), inode, owner_uid: current_uid()?, lock: None })
+    }
+
+    /// Like [`Self::bind`], for a path that several processes may want at the same time. A lock file beside the socket, which
+    /// stays, prevents that two of them replace the same stale socket.
+    pub fn bind_locked(path: &Path) -> Result<Self> {
+        let lock = lock_path(path)?;
+        let mut socket = Self::bind(path)?;
+        socket.lock = Some(lock);
+        Ok(socket)
     }
 
     /// Creates the folder of a socket, accessible to the current user only. Refuses a folder that other users can write
@@ -62,6 +77,9 @@ impl UnixSocket {
         let metadata = std::fs::symlink_metadata(folder)?;
         if !metadata.is_dir() {
             return Err(Error::new(ErrorKind::NotADirectory, "the socket's parent path is not a folder"));
+        }
+        if metadata.uid() != current_uid()? {
+            return Err(Error::new(ErrorKind::PermissionDenied, "the folder belongs to another user"));
         }
         if metadata.permissions().mode() & 0o022 != 0 {
             return Err(Error::new(ErrorKind::PermissionDenied, "the folder is writable by other users"));
@@ -82,8 +100,31 @@ impl UnixSocket {
 
 impl Drop for UnixSocket {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
+        let is_own = |metadata: std::fs::Metadata| metadata.ino() == self.inode;
+        if std::fs::symlink_metadata(&self.path).is_ok_and(is_own) {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
+}
+
+/// Locks the path of a socket, in a file beside it. Fails if another process holds the lock.
+fn lock_path(path: &Path) -> Result<File> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let file = seal::private_file::open_options().write(true).create(true).truncate(false).open(&name)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err(Error::new(ErrorKind::AddrInUse, "the socket is already in use"))
+        }
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Returns the id of the current user. Requires a tokio runtime.
+fn current_uid() -> Result<u32> {
+    let (socket, _) = std::os::unix::net::UnixStream::pair()?;
+    Ok(File::from(socket.as_fd().try_clone_to_owned()?).metadata()?.uid())
 }
 
 /// Runs one connection. It needs no token, because the peer is the user who runs the hub.

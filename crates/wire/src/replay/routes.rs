@@ -54,7 +54,8 @@ enum ReplayOutcome {
 
 fn handle_request(replay: &Replay, head: &RequestHead, body: &[u8]) -> ReplayOutcome {
     let problem = |status, title: &str| ReplayOutcome::Response(HttpResponse::problem(status, title));
-    if let Err(response) = check_origin(&replay.hosts, false, head).and_then(|()| reject_token_in_query(head))
+    if let Err(response) =
+        check_origin(&replay.hosts, false, false, head).and_then(|()| reject_token_in_query(head))
     {
         return ReplayOutcome::Response(response);
     }

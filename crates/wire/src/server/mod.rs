@@ -37,6 +37,7 @@ pub(crate) use routes::{
     subscription_reply_to_response,
 };
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
 use self::upgrade::HubUpgrade;
 use crate::Tls;
@@ -54,6 +55,9 @@ use crate::telemetry::route_template;
 
 /// Handles requests to one path. The caller is already authenticated, and the body is valid UTF-8.
 pub type Handler = Box<dyn Fn(Principal, String) -> HandlerFuture<HttpResponse> + Send + Sync>;
+
+/// Maximum number of connections whose user is looked up at the same time.
+const CONCURRENT_USER_LOOKUPS: usize = 2;
 
 /// Starts a session from a person's request and optional user id. Returns the session id, or why it did not
 /// start.
@@ -174,7 +178,7 @@ impl Server {
     /// connection is refused.
     #[must_use]
     pub fn with_only_user(mut self, user: Option<u32>) -> Self {
-        self.core.only_user = user;
+        self.core.only_user = user.map(|user| (user, Semaphore::new(CONCURRENT_USER_LOOKUPS)));
         self
     }
 

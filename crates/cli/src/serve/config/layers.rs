@@ -221,9 +221,13 @@ impl LoadedConfig {
         if !self.config.personal {
             return Ok(());
         }
-        let is_default = |name| *self.origin(name) == ValueOrigin::Default;
-        let (has_default_data, has_default_socket) = (is_default("data"), is_default("unix"));
-        self.config.any_port = is_default("listen");
+        let [has_default_data, has_default_socket, has_default_address] =
+            ["data", "unix", "listen"].map(|name| *self.origin(name) == ValueOrigin::Default);
+        if has_default_address {
+            // Another user could wait at a port that is known in advance, and put a page into the person's browser that
+            // later has the same origin as the hub's.
+            self.config.listen.set_port(0);
+        }
         if has_default_data {
             self.config.data = user_data_folder()?;
         }

@@ -18,8 +18,13 @@ pub(in crate::client) struct Reader(LineReader<OwnedReadHalf>);
 pub(in crate::client) struct Writer(OwnedWriteHalf);
 
 pub(super) async fn open(path: &Path) -> Result<MessageConnection, ConnectionLoss> {
-    let stream =
-        UnixStream::connect(path).await.map_err(|error| ConnectionLoss::Unreachable(error.into()))?;
+    let unreachable = |error: std::io::Error| ConnectionLoss::Unreachable(error.into());
+    let stream = UnixStream::connect(path).await.map_err(unreachable)?;
+    // Another user could have put a socket at this path in a shared folder.
+    let owner = stream.peer_cred().map_err(unreachable)?.uid();
+    if owner != client::current_uid().map_err(unreachable)? {
+        return Err(ConnectionLoss::Unreachable(client::ClientError::ForeignSocket.into()));
+    }
     let (reader, writer) = stream.into_split();
     Ok(MessageConnection {
         reader: MessageReader::Unix(Reader(LineReader::new(reader, MAX_MESSAGE_BYTES))),
