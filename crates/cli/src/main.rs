@@ -6,6 +6,7 @@ mod capture;
 mod demo;
 mod explain;
 mod file;
+mod gate;
 mod hub_args;
 mod listen;
 mod log_args;
@@ -22,6 +23,7 @@ mod usage;
 mod validate;
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::{Parser, Subcommand};
 
@@ -59,6 +61,8 @@ enum CliCommand {
     Ask(shell::AskArgs),
     /// Tell a person something from a shell script.
     Tell(shell::TellArgs),
+    /// Connect a coding agent: handle one event of its hooks. `sayso setup` configures it.
+    Hook(gate::hook::Arguments),
     /// Check events, messages and recordings against the rules of AAEP.
     Validate(validate::Arguments),
     /// Explain a rule that `sayso validate` reports.
@@ -88,6 +92,10 @@ enum ExitStatus {
 }
 
 fn main() -> ExitCode {
+    let started_at = Instant::now();
+    if let Some(code) = gate::hook::run_if_requested(started_at) {
+        return code;
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return usage::report_usage_error(&error),
@@ -97,6 +105,7 @@ fn main() -> ExitCode {
         CliCommand::Explain(arguments) => explain::run(&arguments),
         CliCommand::Ask(arguments) => shell::ask(&arguments),
         CliCommand::Tell(arguments) => shell::tell(&arguments),
+        CliCommand::Hook(arguments) => return gate::hook::run(&arguments, started_at),
         CliCommand::Schema(arguments) => schema::run(&arguments),
         CliCommand::Demo(arguments) => demo::run(&arguments),
         CliCommand::Serve(arguments) => serve::run(&arguments),
