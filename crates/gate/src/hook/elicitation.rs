@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use seal::json::{JsonKind, JsonValue, write_object};
 
 use super::answer::HookAnswer;
-use super::hub_session::{Hook, HubError, member_text};
+use super::hub_session::{Hook, HubError, OwnQuestion, member_text};
 use super::session_store::{CallPhase, CallRecord};
 use crate::description::speakable;
 
@@ -128,9 +128,14 @@ async fn ask_member(hook: &mut Hook, question: &str, member: &Member) -> Result<
             ..CallRecord::default()
         });
         locked.save()?;
+        let mark = locked.mark_waiting(&token)?;
+        hook.set_own_question(Some(OwnQuestion {
+            session: session.clone(),
+            token: token.clone(),
+            _mark: mark,
+        }));
         (session, token)
     };
-    hook.set_own_question(Some((session.clone(), token.clone())));
     let answer = loop {
         let left = hook.give_up_at().saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -144,6 +149,7 @@ async fn ask_member(hook: &mut Hook, question: &str, member: &Member) -> Result<
         }
     };
     let mut locked = hook.lock().await?;
+    locked.clear_mark(&token);
     locked.record.calls.retain(|call| call.reply_token.as_deref() != Some(&token));
     locked.save()?;
     let is_reply = member_text(&answer, "by").as_deref() == Some("reply");

@@ -8,7 +8,7 @@ use seal::Digest;
 use seal::json::{JsonWriter, OwnedDoc, write_object};
 
 use super::event::HookEvent;
-use super::session_store::{CallPhase, LockedRecord, SessionStore};
+use super::session_store::{CallPhase, LockedRecord, SessionStore, WaitMark};
 use super::{Gate, HookOptions};
 use crate::description::speakable;
 
@@ -66,6 +66,13 @@ impl HubAccess {
     }
 }
 
+/// The question that this process waits for.
+pub(super) struct OwnQuestion {
+    pub(super) session: String,
+    pub(super) token: String,
+    pub(super) _mark: WaitMark,
+}
+
 /// One event and the hub.
 pub(super) struct Hook {
     access: HubAccess,
@@ -76,8 +83,7 @@ pub(super) struct Hook {
     /// The time between the start of the hook and `give_up_at`, in whole seconds.
     available_seconds: u64,
     connection: Option<PersistentConnection>,
-    /// The question that this process waits for: its session and its token.
-    own_question: Option<(String, String)>,
+    own_question: Option<OwnQuestion>,
 }
 
 impl Hook {
@@ -116,14 +122,14 @@ impl Hook {
         self.give_up_at
     }
 
-    pub(super) fn set_own_question(&mut self, question: Option<(String, String)>) {
+    pub(super) fn set_own_question(&mut self, question: Option<OwnQuestion>) {
         self.own_question = question;
     }
 
     /// Withdraws the question that this process waits for. Failures are ignored: the next event withdraws it, or its
     /// deadline ends it.
     pub(super) async fn withdraw_own_question(&mut self) {
-        let Some((session, token)) = self.own_question.take() else { return };
+        let Some(OwnQuestion { session, token, .. }) = self.own_question.take() else { return };
         // A request may have been interrupted on this connection.
         self.connection = None;
         drop(self.withdraw(&session, &token).await);

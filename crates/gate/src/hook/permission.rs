@@ -6,7 +6,7 @@ use seal::json::{OwnedDoc, write_object};
 
 use super::answer::HookAnswer;
 use super::event::{EventKind, ToolCall};
-use super::hub_session::{Hook, HubError, aaep_tool_name, member_text, write_event};
+use super::hub_session::{Hook, HubError, OwnQuestion, aaep_tool_name, member_text, write_event};
 use super::session_store::{CallPhase, CallRecord, SessionRecord};
 use crate::description::{CallDescription, describe_call, speakable};
 use crate::risk::RiskClass;
@@ -84,12 +84,23 @@ async fn ask_person(hook: &mut Hook, call: &ToolCall) -> Result<Outcome, HubErro
             CallPhase::Announced | CallPhase::Asked => {}
         }
         let key = record.key.clone();
-        let token = match record.reply_token.clone() {
+        let mut token = record.reply_token.clone();
+        if let Some(abandoned) = &token
+            && !locked.is_awaited(abandoned)?
+        {
+            // The process that asked was killed. A yes to its question must not permit a later call.
+            let session = locked.record.hub_session.clone().unwrap_or_default();
+            drop(hook.withdraw(&session, abandoned).await);
+            locked.record.calls[at].attempt += 1;
+            token = None;
+        }
+        let token = match token {
             // Another process asks about this call already.
             Some(token) => token,
             None => {
+                let what = format!("{key} {}", locked.record.calls[at].attempt);
                 let body = question_body(hook, call, &description, &key);
-                let asked = hook.post(&mut locked, "confirmations", "", &key, body).await?;
+                let asked = hook.post(&mut locked, "confirmations", "", &what, body).await?;
                 let token = member_text(&asked, "reply_token").ok_or(HubError::InvalidAnswer)?;
                 if let Some(record) = locked.record.find_key(&key) {
                     record.phase = CallPhase::Asked;
@@ -99,12 +110,24 @@ async fn ask_person(hook: &mut Hook, call: &ToolCall) -> Result<Outcome, HubErro
             }
         };
         locked.save()?;
-        (key, locked.record.hub_session.clone().ok_or(HubError::InvalidAnswer)?, token)
+        let session = locked.record.hub_session.clone().ok_or(HubError::InvalidAnswer)?;
+        let mark = locked.mark_waiting(&token)?;
+        hook.set_own_question(Some(OwnQuestion {
+            session: session.clone(),
+            token: token.clone(),
+            _mark: mark,
+        }));
+        (key, session, token)
     };
-    hook.set_own_question(Some((session.clone(), token.clone())));
     let answer = wait(hook, &session, &token).await?;
     let outcome = read_outcome(&answer);
-    let mut locked = hook.lock().await?;
+    let mut locked = match hook.lock().await {
+        Ok(locked) => locked,
+        // A yes counts only if it is recorded.
+        Err(error) if matches!(outcome, Outcome::Accepted) => return Err(error),
+        Err(_) => return Ok(outcome),
+    };
+    locked.clear_mark(&token);
     // Another event may have ended the call meanwhile; then there is nothing to permit.
     let is_current = locked.record.hub_session.as_deref() == Some(&session);
     let Some(record) = locked.record.find_key(&key).filter(|_| is_current) else {

@@ -66,6 +66,8 @@ pub(super) struct CallRecord {
     pub(super) events: String,
     /// The question about it.
     pub(super) reply_token: Option<String>,
+    /// How often a question about it was abandoned. It makes idempotency keys unique.
+    pub(super) attempt: u64,
     /// Whether the hub was told that the call has begun.
     pub(super) is_invoked: bool,
 }
@@ -101,6 +103,7 @@ impl SessionRecord {
                 phase: CallPhase::parse(&text(&call, "phase")?)?,
                 events: text(&call, "events")?,
                 reply_token: text(&call, "reply_token"),
+                attempt: call.member("attempt")?.source().parse().ok()?,
                 is_invoked: call.member("is_invoked")?.as_bool()?,
             })
         };
@@ -137,6 +140,7 @@ impl SessionRecord {
                         if let Some(token) = &call.reply_token {
                             out.key("reply_token").text(token);
                         }
+                        out.key("attempt").raw(&call.attempt.to_string());
                         out.key("is_invoked").boolean(call.is_invoked);
                     });
                 }
@@ -228,6 +232,12 @@ impl SessionStore {
     }
 }
 
+/// A question that this process waits for. While it exists, other processes can see that somebody waits.
+#[derive(Debug)]
+pub(super) struct WaitMark {
+    _lock: File,
+}
+
 /// A record that no other process can use.
 #[derive(Debug)]
 pub(super) struct LockedRecord {
@@ -238,6 +248,42 @@ pub(super) struct LockedRecord {
 }
 
 impl LockedRecord {
+    /// Marks that this process waits for the question with this token.
+    pub(super) fn mark_waiting(&self, token: &str) -> io::Result<WaitMark> {
+        let file = self.open_wait_file(token)?;
+        file.try_lock_shared()?;
+        Ok(WaitMark { _lock: file })
+    }
+
+    /// Whether a process waits for the question with this token. The record is locked, so no other process starts to
+    /// wait meanwhile.
+    pub(super) fn is_awaited(&self, token: &str) -> io::Result<bool> {
+        let file = self.open_wait_file(token)?;
+        match file.try_lock() {
+            Ok(()) => {
+                drop(std::fs::remove_file(self.wait_path(token)));
+                Ok(false)
+            }
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// Deletes the mark of a question that is resolved.
+    pub(super) fn clear_mark(&self, token: &str) {
+        drop(std::fs::remove_file(self.wait_path(token)));
+    }
+
+    fn wait_path(&self, token: &str) -> PathBuf {
+        let name: String = Digest::of(token.as_bytes()).to_string().chars().skip(7).take(16).collect();
+        self.path.with_extension(format!("{name}.wait"))
+    }
+
+    fn open_wait_file(&self, token: &str) -> io::Result<File> {
+        let mut options = private_file::open_options();
+        options.read(true).write(true).create(true).truncate(false).open(self.wait_path(token))
+    }
+
     /// Stores the record.
     pub(super) fn save(&self) -> io::Result<()> {
         let temporary = self.path.with_extension("new");
@@ -286,6 +332,7 @@ mod tests {
                     phase: CallPhase::Asked,
                     events: "PreToolUse".to_owned(),
                     reply_token: Some("rpl_1".to_owned()),
+                    attempt: 2,
                     is_invoked: true,
                 },
             ],
@@ -323,6 +370,11 @@ mod tests {
         drop(store.lock("b", Instant::now()).await.unwrap());
         drop(locked);
         assert_eq!(store.lock("a", Instant::now()).await.unwrap().record.generation, 7);
+        let locked = store.lock("a", Instant::now()).await.unwrap();
+        let marks = [locked.mark_waiting("rpl_1").unwrap(), locked.mark_waiting("rpl_1").unwrap()];
+        assert!(locked.is_awaited("rpl_1").unwrap() && !locked.is_awaited("rpl_2").unwrap());
+        drop(marks);
+        assert!(!locked.is_awaited("rpl_1").unwrap());
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         assert!(SessionStore::open(Some(&path)).is_err());
     }
