@@ -8,7 +8,7 @@ use seal::Digest;
 use seal::json::{JsonWriter, OwnedDoc, write_object};
 
 use super::event::HookEvent;
-use super::session_store::{CallPhase, LockedRecord, SessionStore, WaitMark};
+use super::session_store::{CallPhase, LockedRecord, SessionRecord, SessionStore, WaitMark};
 use super::{Gate, HookOptions};
 use crate::description::speakable;
 
@@ -166,8 +166,8 @@ impl Hook {
     }
 
     /// Returns an idempotency key for something that happens once in this hub session.
-    pub(super) fn idempotency_key(&self, generation: u64, what: &str) -> String {
-        let text = format!("{}\n{generation}\n{what}", self.agent_key(self.event.agent.as_deref()));
+    pub(super) fn idempotency_key(record: &SessionRecord, what: &str) -> String {
+        let text = format!("{}\n{}\n{what}", record.nonce, record.generation);
         Digest::of(text.as_bytes()).to_string().replace("sha256:", "hook-")
     }
 
@@ -181,7 +181,7 @@ impl Hook {
             false => None,
         };
         let body = self.session_body(parent.as_deref());
-        let key = self.idempotency_key(locked.record.generation, "session");
+        let key = Self::idempotency_key(&locked.record, "session");
         let started = self.request("POST", "/agent/v1/sessions", body, Some(&key), Duration::ZERO).await?;
         let session = member_text(&started, "session_id").ok_or(HubError::InvalidAnswer)?;
         locked.record.hub_session = Some(session.clone());
@@ -274,7 +274,7 @@ impl Hook {
     ) -> Result<OwnedDoc, HubError> {
         for is_last in [false, true] {
             let session = self.ensure_session(locked).await?;
-            let key = self.idempotency_key(locked.record.generation, &format!("{route} {what}"));
+            let key = Self::idempotency_key(&locked.record, &format!("{route} {what}"));
             let path = format!("/agent/v1/sessions/{session}/{route}{query}");
             match self.request("POST", &path, body.clone(), Some(&key), Duration::ZERO).await {
                 Err(HubError::Refused { status: 404, .. }) if !is_last => {

@@ -179,7 +179,9 @@ pub(super) fn find_or_add(record: &mut SessionRecord, call: &ToolCall, event: &s
     let found = match &call.id {
         Some(id) => record.calls.iter().position(|known| known.id.as_ref() == Some(id)),
         None => record.calls.iter().rposition(|known| {
-            known.digest == call.digest && (!has_seen(known) || known.phase == CallPhase::Asked)
+            known.digest == call.digest
+                && known.phase != CallPhase::Refused
+                && (!has_seen(known) || known.phase == CallPhase::Asked)
         }),
     };
     let at = found.unwrap_or_else(|| {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use seal::json::{JsonKind, JsonValue, OwnedDoc, write_object};
-use seal::{Digest, private_file};
+use seal::{Digest, Random as _, SystemRandom, private_file};
 
 /// Maximum number of calls that a record remembers. The oldest are forgotten first.
 const MAX_CALLS: usize = 64;
@@ -26,6 +26,8 @@ const MAX_AGE: Duration = Duration::from_hours(7 * 24);
 /// What is shared about one harness session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SessionRecord {
+    /// A random text that makes idempotency keys unique, even if the record was lost.
+    pub(super) nonce: String,
     /// The id of the hub's session.
     pub(super) hub_session: Option<String>,
     /// How many hub sessions there were before. It makes idempotency keys unique.
@@ -66,7 +68,7 @@ pub(super) struct CallRecord {
     pub(super) events: String,
     /// The question about it.
     pub(super) reply_token: Option<String>,
-    /// How often a question about it was abandoned. It makes idempotency keys unique.
+    /// How many questions were asked about it. It makes idempotency keys unique.
     pub(super) attempt: u64,
     /// Whether the hub was told that the call has begun.
     pub(super) is_invoked: bool,
@@ -108,6 +110,7 @@ impl SessionRecord {
             })
         };
         Some(Self {
+            nonce: text(&root, "nonce")?,
             hub_session: text(&root, "hub_session"),
             generation: number("generation")?,
             call_count: number("call_count")?,
@@ -122,6 +125,7 @@ impl SessionRecord {
             if let Some(session) = &self.hub_session {
                 out.key("hub_session").text(session);
             }
+            out.key("nonce").text(&self.nonce);
             out.key("generation").raw(&self.generation.to_string());
             out.key("call_count").raw(&self.call_count.to_string());
             out.key("message_id").text(&self.message_id);
@@ -146,6 +150,13 @@ impl SessionRecord {
                 }
             });
         })
+    }
+}
+
+impl CallRecord {
+    /// Identifies the latest question about the call in this session.
+    pub(super) fn question(&self) -> String {
+        format!("{} {}", self.key, self.attempt)
     }
 }
 
@@ -216,7 +227,14 @@ impl SessionStore {
             Err(error) if error.kind() == io::ErrorKind::NotFound => SessionRecord::default(),
             Err(error) => return Err(error),
         };
-        Ok(LockedRecord { record, path, _lock: file })
+        let mut locked = LockedRecord { record, path, _lock: file };
+        if locked.record.nonce.is_empty() {
+            let mut bytes = [0; 16];
+            SystemRandom.fill(&mut bytes);
+            locked.record.nonce = Digest::of(&bytes).to_string();
+            locked.save()?;
+        }
+        Ok(locked)
     }
 
     /// Deletes the files of sessions that have not changed for a week.
@@ -248,20 +266,20 @@ pub(super) struct LockedRecord {
 }
 
 impl LockedRecord {
-    /// Marks that this process waits for the question with this token.
-    pub(super) fn mark_waiting(&self, token: &str) -> io::Result<WaitMark> {
-        let file = self.open_wait_file(token)?;
+    /// Marks that this process waits for the answer to a question.
+    pub(super) fn mark_waiting(&self, question: &str) -> io::Result<WaitMark> {
+        let file = self.open_wait_file(question)?;
         file.try_lock_shared()?;
         Ok(WaitMark { _lock: file })
     }
 
-    /// Whether a process waits for the question with this token. The record is locked, so no other process starts to
+    /// Whether a process waits for the answer to a question. The record is locked, so no other process starts to
     /// wait meanwhile.
-    pub(super) fn is_awaited(&self, token: &str) -> io::Result<bool> {
-        let file = self.open_wait_file(token)?;
+    pub(super) fn is_awaited(&self, question: &str) -> io::Result<bool> {
+        let file = self.open_wait_file(question)?;
         match file.try_lock() {
             Ok(()) => {
-                drop(std::fs::remove_file(self.wait_path(token)));
+                drop(std::fs::remove_file(self.wait_path(question)));
                 Ok(false)
             }
             Err(TryLockError::WouldBlock) => Ok(true),
@@ -270,18 +288,18 @@ impl LockedRecord {
     }
 
     /// Deletes the mark of a question that is resolved.
-    pub(super) fn clear_mark(&self, token: &str) {
-        drop(std::fs::remove_file(self.wait_path(token)));
+    pub(super) fn clear_mark(&self, question: &str) {
+        drop(std::fs::remove_file(self.wait_path(question)));
     }
 
-    fn wait_path(&self, token: &str) -> PathBuf {
-        let name: String = Digest::of(token.as_bytes()).to_string().chars().skip(7).take(16).collect();
+    fn wait_path(&self, question: &str) -> PathBuf {
+        let name: String = Digest::of(question.as_bytes()).to_string().chars().skip(7).take(16).collect();
         self.path.with_extension(format!("{name}.wait"))
     }
 
-    fn open_wait_file(&self, token: &str) -> io::Result<File> {
+    fn open_wait_file(&self, question: &str) -> io::Result<File> {
         let mut options = private_file::open_options();
-        options.read(true).write(true).create(true).truncate(false).open(self.wait_path(token))
+        options.read(true).write(true).create(true).truncate(false).open(self.wait_path(question))
     }
 
     /// Stores the record.
@@ -319,6 +337,7 @@ mod tests {
     fn a_record_is_read_as_it_was_written() {
         let record = SessionRecord {
             hub_session: Some("sess_1".to_owned()),
+            nonce: "n".to_owned(),
             generation: 3,
             call_count: 9,
             message_id: "m".to_owned(),

@@ -102,7 +102,7 @@ fn the_agent_is_interrupted_if_the_person_stops_the_session() {
     let question = listener.wait_for("awaiting.confirmation");
     let stop = json!({
         "type": "sayso:session.stop", "session_id": question["session_id"],
-        "subscription_id": listener.subscription
+        "subscription_id": listener.subscription, "timestamp": seal_timestamp()
     });
     assert_eq!(fixture.hub.client().post("/aaep/v1/replies", &stop.to_string()).status, 204);
     let mut expected = denied("Not permitted: the user stopped this session. Do not go on.");
@@ -127,7 +127,7 @@ fn an_input_that_a_server_asks_for_is_asked_of_the_person() {
     let timestamp = seal_timestamp();
     let reply = json!({
         "type": "clarification.reply", "reply_token": question["reply_token"], "response": "yes",
-        "response_kind": "yes_no", "subscription_id": listener.subscription, "timestamp": timestamp
+        "subscription_id": listener.subscription, "timestamp": timestamp
     });
     assert_eq!(fixture.hub.client().post("/aaep/v1/replies", &reply.to_string()).status, 204);
     assert_eq!(

@@ -8,12 +8,16 @@ mod sessions;
 
 use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use testing::cli::{KillTimer, binary};
 use testing::http::EventStream;
 use testing::hub::HubProcess;
 use testing::messages::REPLY_CAPABILITIES;
+
+/// How long to wait for an event that must come.
+const MAX_SILENCE: Duration = Duration::from_mins(1);
 
 /// A hub, and a runtime folder for the hooks.
 struct HookFixture {
@@ -73,10 +77,25 @@ impl HookFixture {
 }
 
 impl Listener {
+    fn next_before(&mut self, deadline: Instant, awaited: &str) -> (String, String, Value) {
+        loop {
+            let line = self.stream.next_line();
+            assert!(Instant::now() < deadline, "no {awaited}");
+            if let Some(data) = line.strip_prefix("data: ") {
+                let event: Value = serde_json::from_str(data).unwrap();
+                let kind = event["type"].as_str().unwrap().replace("aaep:agent.", "");
+                let id = event["event_id"].as_str().unwrap_or_default().to_owned();
+                return (kind, id, event);
+            }
+        }
+    }
+
     /// Returns the next event of this type.
     fn wait_for(&mut self, kind: &str) -> Value {
+        // The hub keeps an idle stream alive, so an event that never comes would not fail the test otherwise.
+        let deadline = Instant::now() + MAX_SILENCE;
         loop {
-            let (found, _, event) = self.stream.next();
+            let (found, _, event) = self.next_before(deadline, kind);
             if found == kind {
                 return event;
             }
@@ -104,8 +123,9 @@ impl Listener {
     /// Returns the types and summaries of all events up to the first one of this type.
     fn heard_until(&mut self, kind: &str) -> Vec<(String, String)> {
         let mut heard = Vec::new();
+        let deadline = Instant::now() + MAX_SILENCE;
         loop {
-            let (found, _, event) = self.stream.next();
+            let (found, _, event) = self.next_before(deadline, kind);
             let text = event["summary_normal"].as_str().or(event["chunk"].as_str()).unwrap_or_default();
             heard.push((found.clone(), text.to_owned()));
             if found == kind {
