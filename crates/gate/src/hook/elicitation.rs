@@ -38,6 +38,10 @@ pub(super) async fn ask(hook: &mut Hook, is_required: bool) -> HookAnswer {
     hook.set_own_question(None);
     match answer {
         Ok(Some(answer)) => answer,
+        Err(error) => {
+            super::permission::report(&error);
+            if is_required { HookAnswer::ElicitationDeclined } else { HookAnswer::NoOpinion }
+        }
         _ if is_required => HookAnswer::ElicitationDeclined,
         _ => HookAnswer::NoOpinion,
     }
@@ -114,27 +118,28 @@ async fn ask_member(hook: &mut Hook, question: &str, member: &Member) -> Result<
             });
         }
     });
-    let (session, token) = {
+    let (session, token, key) = {
         let mut locked = hook.lock().await?;
         locked.record.call_count += 1;
         let key = format!("elicitation {}", locked.record.call_count);
+        locked.save()?;
+        hook.set_own_question(Some(OwnQuestion {
+            route: "clarifications",
+            question: key.clone(),
+            body: body.clone(),
+            _mark: locked.mark_waiting(&key)?,
+        }));
         let asked = hook.post(&mut locked, "clarifications", "", &key, body).await?;
         let token = member_text(&asked, "reply_token").ok_or(HubError::InvalidAnswer)?;
         let session = locked.record.hub_session.clone().ok_or(HubError::InvalidAnswer)?;
         locked.record.add_call(CallRecord {
-            key,
+            key: key.clone(),
             phase: CallPhase::Asked,
             reply_token: Some(token.clone()),
             ..CallRecord::default()
         });
         locked.save()?;
-        let mark = locked.mark_waiting(&token)?;
-        hook.set_own_question(Some(OwnQuestion {
-            session: session.clone(),
-            token: token.clone(),
-            _mark: mark,
-        }));
-        (session, token)
+        (session, token, key)
     };
     let answer = loop {
         let left = hook.give_up_at().saturating_duration_since(Instant::now());
@@ -149,7 +154,7 @@ async fn ask_member(hook: &mut Hook, question: &str, member: &Member) -> Result<
         }
     };
     let mut locked = hook.lock().await?;
-    locked.clear_mark(&token);
+    locked.clear_mark(&key);
     locked.record.calls.retain(|call| call.reply_token.as_deref() != Some(&token));
     locked.save()?;
     let is_reply = member_text(&answer, "by").as_deref() == Some("reply");

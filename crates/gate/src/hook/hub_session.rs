@@ -66,10 +66,13 @@ impl HubAccess {
     }
 }
 
-/// The question that this process waits for.
+/// The question that this process asks.
 pub(super) struct OwnQuestion {
-    pub(super) session: String,
-    pub(super) token: String,
+    /// The route that asks it.
+    pub(super) route: &'static str,
+    /// Identifies it in the session.
+    pub(super) question: String,
+    pub(super) body: String,
     pub(super) _mark: WaitMark,
 }
 
@@ -126,13 +129,19 @@ impl Hook {
         self.own_question = question;
     }
 
-    /// Withdraws the question that this process waits for. Failures are ignored: the next event withdraws it, or its
-    /// deadline ends it.
+    /// Withdraws the question that this process asks, whether or not it has learned the question's token. Failures are
+    /// ignored: the next process that finds the question withdraws it, or its deadline ends it.
     pub(super) async fn withdraw_own_question(&mut self) {
-        let Some(OwnQuestion { session, token, .. }) = self.own_question.take() else { return };
+        let Some(own) = self.own_question.take() else { return };
         // A request may have been interrupted on this connection.
         self.connection = None;
-        drop(self.withdraw(&session, &token).await);
+        let Ok(mut locked) = self.lock().await else { return };
+        // The repeated request returns the same token.
+        let asked = self.post(&mut locked, own.route, "", &own.question, own.body).await;
+        let token = asked.ok().and_then(|asked| member_text(&asked, "reply_token"));
+        if let Some((session, token)) = locked.record.hub_session.clone().zip(token) {
+            drop(self.withdraw(&session, &token).await);
+        }
     }
 
     /// Withdraws a question. Returns the response, which says how the question was resolved.

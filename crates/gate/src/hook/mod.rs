@@ -128,7 +128,9 @@ async fn answer_event(hook: &mut Hook, options: &HookOptions) -> HookAnswer {
         EventKind::Elicitation => elicitation::ask(hook, options.is_required).await,
         _ => {
             // Nobody depends on the narration, so a failure is not reported to the harness.
-            drop(narration::narrate(hook).await);
+            if let Err(error) = narration::narrate(hook).await {
+                permission::report(&error);
+            }
             HookAnswer::NoOpinion
         }
     }

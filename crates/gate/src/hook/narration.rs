@@ -122,9 +122,10 @@ async fn after_tool(hook: &mut Hook) -> Result<(), HubError> {
     let key = known.as_ref().map_or_else(|| call.id.clone(), |known| Some(known.key.clone()));
     let key = key.unwrap_or_else(|| format!("{}#{number}", call.digest));
     let mut alarm = None;
-    let mut is_invoked = false;
+    let (mut is_invoked, mut is_refused) = (false, false);
     if let Some(known) = &known {
         is_invoked = known.is_invoked;
+        is_refused = known.phase == CallPhase::Refused;
         if let Some(token) = &known.reply_token {
             drop(hook.withdraw(&session, token).await);
         }
@@ -141,6 +142,12 @@ async fn after_tool(hook: &mut Hook) -> Result<(), HubError> {
         && hook.needs_consent()
     {
         alarm = Some("this call was made without asking you");
+    }
+    if let Some(alarm) = alarm.filter(|_| is_refused) {
+        // The hub rightly refuses to announce a call that a person refused, so the alarm is plain text.
+        let text = format!("Alarm: {alarm}: {}", sentence(&description.text()));
+        hook.send_output(&mut locked, &format!("after {key}"), &key, &text, true).await?;
+        return Ok(locked.save()?);
     }
     let mut events = Vec::new();
     if !is_invoked {

@@ -7,7 +7,7 @@ use seal::json::{OwnedDoc, write_object};
 use super::answer::HookAnswer;
 use super::event::{EventKind, ToolCall};
 use super::hub_session::{Hook, HubError, OwnQuestion, aaep_tool_name, member_text, write_event};
-use super::session_store::{CallPhase, CallRecord, SessionRecord};
+use super::session_store::{CallPhase, CallRecord, LockedRecord, SessionRecord};
 use crate::description::{CallDescription, describe_call, speakable};
 use crate::risk::RiskClass;
 
@@ -65,7 +65,7 @@ pub(super) async fn ask(hook: &mut Hook, is_required: bool) -> HookAnswer {
 }
 
 /// Reports why the hub could not be used, on standard error.
-fn report(error: &HubError) {
+pub(super) fn report(error: &HubError) {
     use std::io::Write as _;
     drop(writeln!(std::io::stderr(), "sayso: {error}"));
 }
@@ -84,23 +84,40 @@ async fn ask_person(hook: &mut Hook, call: &ToolCall) -> Result<Outcome, HubErro
             CallPhase::Announced | CallPhase::Asked => {}
         }
         let key = record.key.clone();
+        let body = question_body(hook, call, &description, &key);
         let mut token = record.reply_token.clone();
-        if let Some(abandoned) = &token
-            && !locked.is_awaited(abandoned)?
-        {
+        if record.phase == CallPhase::Asked && !locked.is_awaited(&record.question())? {
             // The process that asked was killed. A yes to its question must not permit a later call.
-            let session = locked.record.hub_session.clone().unwrap_or_default();
-            drop(hook.withdraw(&session, abandoned).await);
-            locked.record.calls[at].attempt += 1;
+            withdraw_abandoned(hook, &mut locked, &key, body.clone()).await;
             token = None;
         }
         let token = match token {
             // Another process asks about this call already.
-            Some(token) => token,
+            Some(token) => {
+                let question = locked.record.calls[at].question();
+                let mark = locked.mark_waiting(&question)?;
+                hook.set_own_question(Some(OwnQuestion {
+                    route: "confirmations",
+                    question,
+                    body,
+                    _mark: mark,
+                }));
+                token
+            }
             None => {
-                let what = format!("{key} {}", locked.record.calls[at].attempt);
-                let body = question_body(hook, call, &description, &key);
-                let asked = hook.post(&mut locked, "confirmations", "", &what, body).await?;
+                // The attempt is stored before the question is asked, so that no later process repeats the request.
+                let record = &mut locked.record.calls[at];
+                record.attempt += 1;
+                record.phase = CallPhase::Asked;
+                let question = record.question();
+                hook.set_own_question(Some(OwnQuestion {
+                    route: "confirmations",
+                    question: question.clone(),
+                    body: body.clone(),
+                    _mark: locked.mark_waiting(&question)?,
+                }));
+                locked.save()?;
+                let asked = hook.post(&mut locked, "confirmations", "", &question, body).await?;
                 let token = member_text(&asked, "reply_token").ok_or(HubError::InvalidAnswer)?;
                 if let Some(record) = locked.record.find_key(&key) {
                     record.phase = CallPhase::Asked;
@@ -111,12 +128,6 @@ async fn ask_person(hook: &mut Hook, call: &ToolCall) -> Result<Outcome, HubErro
         };
         locked.save()?;
         let session = locked.record.hub_session.clone().ok_or(HubError::InvalidAnswer)?;
-        let mark = locked.mark_waiting(&token)?;
-        hook.set_own_question(Some(OwnQuestion {
-            session: session.clone(),
-            token: token.clone(),
-            _mark: mark,
-        }));
         (key, session, token)
     };
     let answer = wait(hook, &session, &token).await?;
@@ -127,7 +138,6 @@ async fn ask_person(hook: &mut Hook, call: &ToolCall) -> Result<Outcome, HubErro
         Err(error) if matches!(outcome, Outcome::Accepted) => return Err(error),
         Err(_) => return Ok(outcome),
     };
-    locked.clear_mark(&token);
     // Another event may have ended the call meanwhile; then there is nothing to permit.
     let is_current = locked.record.hub_session.as_deref() == Some(&session);
     let Some(record) = locked.record.find_key(&key).filter(|_| is_current) else {
@@ -136,6 +146,7 @@ async fn ask_person(hook: &mut Hook, call: &ToolCall) -> Result<Outcome, HubErro
             other => other,
         });
     };
+    let question = record.question();
     record.reply_token = None;
     record.phase =
         if matches!(outcome, Outcome::Accepted) { CallPhase::Accepted } else { CallPhase::Refused };
@@ -162,7 +173,23 @@ async fn ask_person(hook: &mut Hook, call: &ToolCall) -> Result<Outcome, HubErro
         locked.record.generation += 1;
     }
     locked.save()?;
+    locked.clear_mark(&question);
     Ok(outcome)
+}
+
+/// Withdraws a question whose process was killed. If it was killed before it learned the token, the repeated request returns
+/// it.
+async fn withdraw_abandoned(hook: &mut Hook, locked: &mut LockedRecord, key: &str, body: String) {
+    let Some(record) = locked.record.find_key(key) else { return };
+    let (question, mut token) = (record.question(), record.reply_token.take());
+    if token.is_none() {
+        let asked = hook.post(locked, "confirmations", "", &question, body).await;
+        token = asked.ok().and_then(|asked| member_text(&asked, "reply_token"));
+    }
+    let session = locked.record.hub_session.clone();
+    if let Some((session, token)) = session.zip(token) {
+        drop(hook.withdraw(&session, &token).await);
+    }
 }
 
 impl SessionRecord {

@@ -126,7 +126,7 @@ fn an_input_that_a_server_asks_for_is_asked_of_the_person() {
     assert_eq!(question["question"], "The server shop asks: Proceed?");
     let timestamp = seal_timestamp();
     let reply = json!({
-        "type": "clarification.reply", "reply_token": question["reply_token"], "response": "yes",
+        "type": "clarification.reply", "reply_token": question["reply_token"], "response": true,
         "subscription_id": listener.subscription, "timestamp": timestamp
     });
     assert_eq!(fixture.hub.client().post("/aaep/v1/replies", &reply.to_string()).status, 204);

@@ -159,6 +159,7 @@ impl RunningHook {
     fn finish_with_code(self) -> (Value, Option<i32>) {
         let output = self.child.wait_with_output().unwrap();
         let stdout = String::from_utf8(output.stdout).unwrap();
+        eprintln!("{}", String::from_utf8_lossy(&output.stderr));
         let printed = serde_json::from_str(&stdout)
             .unwrap_or_else(|_| panic!("{stdout:?} {}", String::from_utf8_lossy(&output.stderr)));
         (printed, output.status.code())

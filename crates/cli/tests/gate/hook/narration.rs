@@ -95,11 +95,8 @@ fn a_call_that_differs_from_the_permitted_one_raises_an_alarm() {
     fixture.answer(&listener, &token, "reject");
     hook.finish();
     fixture.run(&bash_event("PostToolUse", "rm b", "toolu_2"));
-    let done = listener.wait_for("tool.completed");
-    assert_eq!(
-        done["summary_normal"],
-        "Alarm: this call was made, although you did not permit it: Run: rm b."
-    );
+    let alarm = listener.wait_for("output.streaming");
+    assert_eq!(alarm["chunk"], "Alarm: this call was made, although you did not permit it: Run: rm b.");
     fixture.spawn(&["claude", "--gate", "risky"], &bash_event("PostToolUse", "rm c", "toolu_3")).finish();
     let done = listener.wait_for("tool.completed");
     assert_eq!(done["summary_normal"], "Alarm: this call was made without asking you: Run: rm c.");
