@@ -59,6 +59,8 @@ fn run(
         ("ANTHROPIC_AUTH_TOKEN", "scripted"),
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
         ("DISABLE_AUTOUPDATER", "1"),
+        // Claude Code bypasses permissions as root only in a sandbox.
+        ("IS_SANDBOX", "1"),
     ];
     let output = fixture.run(&HarnessFixture::program("claude", "claude"), &options, &environment);
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -90,12 +92,6 @@ fn claude_executes_a_command_only_after_a_yes() {
 #[ignore = "needs Claude Code; run `cargo xtask gates`"]
 fn claude_in_bypass_mode_executes_a_risky_command_only_after_a_yes() {
     let bypass = ["--permission-mode", "bypassPermissions"];
-    let environment_allows_bypass = !std::env::var("USER").is_ok_and(|user| user == "root");
-    let bypass = if environment_allows_bypass {
-        &bypass[..]
-    } else {
-        &["--permission-mode", "dontAsk", "--allowedTools", "Bash"]
-    };
     for (person, options, is_executed) in [
         (Person::SaysYes, &["--gate", "risky"][..], true),
         (Person::SaysNo, &["--gate", "risky"], false),
@@ -103,7 +99,7 @@ fn claude_in_bypass_mode_executes_a_risky_command_only_after_a_yes() {
         (Person::IsAbsent, &["--gate", "risky"], false),
         (Person::SaysNo, &["--gate", "all"], false),
     ] {
-        let (fixture, printed) = run(person, options, bypass, touch);
+        let (fixture, printed) = run(person, options, &bypass, touch);
         assert_eq!(fixture.marker().exists(), is_executed, "{person:?} {options:?}: {printed}");
     }
 }
