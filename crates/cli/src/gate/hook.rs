@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "HARNESS", value_parser = parse_harness)]
     harness: Harness,
     /// Which calls a person must permit: those for which the harness asks, also the risky ones, or all. The default is
-    /// requests for claude, codex and opencode, and risky for the others.
+    /// requests for claude and codex, and risky for the others.
     #[arg(long, value_name = "WHICH", value_parser = parse_gate)]
     gate: Option<Gate>,
     /// Address of the hub. The default is the one in SAYSO_URL, or else the personal hub.

@@ -12,3 +12,4 @@
 
 mod claude;
 mod fixture;
+mod others;

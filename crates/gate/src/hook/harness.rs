@@ -70,8 +70,9 @@ impl Harness {
     }
 
     /// Returns the gate if none is given: the harness's own permission requests where it has them, otherwise risky calls.
+    /// opencode has them, but permits everything unless it is configured otherwise.
     pub fn default_gate(self) -> Gate {
-        if self.has_permission_requests() { Gate::Requests } else { Gate::Risky }
+        if matches!(self, Self::Claude | Self::Codex) { Gate::Requests } else { Gate::Risky }
     }
 
     /// Returns when the hook answers if no deadline is given. It is before [`Self::hook_timeout`].
