@@ -107,7 +107,7 @@ fn respond(mut stream: &TcpStream, path: &str, request: &Value) -> std::io::Resu
     write!(stream, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")?;
     for (name, data) in events {
         if let Some(name) = name {
-            write!(stream, "event: {name}\n")?;
+            writeln!(stream, "event: {name}")?;
         }
         write!(stream, "data: {data}\n\n")?;
     }
