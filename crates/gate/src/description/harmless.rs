@@ -4,6 +4,8 @@
 //! controls reorder text, invisible characters split words, and letters of other scripts imitate Latin ones. All of them are
 //! replaced with their code points, and the person is told.
 
+use std::fmt::Write as _;
+
 /// What kind of text it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextKind {
@@ -123,7 +125,8 @@ fn classify(c: char) -> Class {
 }
 
 fn push_code_point(out: &mut String, c: char) {
-    out.push_str(&format!("[U+{:04X}]", u32::from(c)));
+    // Writing to a string cannot fail.
+    let _ = write!(out, "[U+{:04X}]", u32::from(c));
 }
 
 /// Replaces look-alike characters, word by word. A word of another script is left alone unless each of its letters imitates

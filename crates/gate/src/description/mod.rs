@@ -152,7 +152,7 @@ impl Describer {
             action.push_str(redacted.filter(|_| secrets > 0).unwrap_or(&value));
         }
         if count > MAX_ARGUMENTS {
-            action.push_str(&format!(" and {} more arguments", count - MAX_ARGUMENTS));
+            action = format!("{action} and {} more arguments", count - MAX_ARGUMENTS);
         }
         action
     }
@@ -164,10 +164,10 @@ impl Describer {
             let text = |names: &[&str]| names.iter().find_map(|name| edit.member(name)?.text());
             let old = text(&["old_string", "oldString", "old_text"]).unwrap_or_default();
             let new = text(&["new_string", "newString", "new_text"]).unwrap_or_default();
-            action.push_str(&format!("; replace {} with {}", self.change(&old), self.change(&new)));
+            action = format!("{action}; replace {} with {}", self.change(&old), self.change(&new));
         }
         if count > 4 {
-            action.push_str(&format!("; and {} more", count - 4));
+            action = format!("{action}; and {} more", count - 4);
         }
         action
     }

@@ -75,7 +75,7 @@ pub(super) fn write(event: &HookEvent, answer: &HookAnswer) -> Printed {
         Harness::Claude | Harness::Codex | Harness::VsCode => claude_family(event, answer),
         Harness::Gemini => gemini(event, answer),
         Harness::Cursor => cursor(event, answer),
-        Harness::OpenCode => opencode(event, answer),
+        Harness::OpenCode => Some(opencode(event, answer)),
     };
     Printed { json: json.unwrap_or_else(|| "{}".to_owned()), exit_code: 0 }
 }
@@ -177,14 +177,14 @@ fn cursor(event: &HookEvent, answer: &HookAnswer) -> Option<String> {
 }
 
 /// The dialect of our own plugin. Only `allow` and `none` let a call pass.
-fn opencode(event: &HookEvent, answer: &HookAnswer) -> Option<String> {
-    Some(match answer {
+fn opencode(event: &HookEvent, answer: &HookAnswer) -> String {
+    match answer {
         HookAnswer::Allow => write_object(|out| out.plain_member("decision", "allow")),
         HookAnswer::Deny { reason, .. } => decision("deny", reason),
         // A plugin cannot open opencode's dialog. If opencode itself asks, its dialog is open already.
         HookAnswer::OwnPrompt { reason } if event.kind == EventKind::BeforeTool => decision("deny", reason),
         _ => write_object(|out| out.plain_member("decision", "none")),
-    })
+    }
 }
 
 fn decision(decision: &str, reason: &str) -> String {

@@ -147,7 +147,7 @@ async fn ask_member(hook: &mut Hook, question: &str, member: &Member) -> Result<
             break hook.withdraw(&session, &token).await?;
         }
         let answer = hook
-            .wait_for_answer(&session, &token, left.clamp(Duration::from_secs(1), Duration::from_secs(60)))
+            .wait_for_answer(&session, &token, left.clamp(Duration::from_secs(1), Duration::from_mins(1)))
             .await?;
         if member_text(&answer, "status").as_deref() != Some("pending") {
             break answer;

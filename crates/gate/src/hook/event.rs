@@ -146,49 +146,63 @@ impl HookEvent {
 }
 
 fn event_kind(harness: Harness, name: &str) -> EventKind {
-    use EventKind::*;
-    match (harness, name) {
-        (Harness::Gemini, "BeforeAgent") => Prompt,
-        (Harness::Gemini, "AfterAgent") => Stop,
-        (Harness::Gemini, "BeforeTool") => BeforeTool,
-        (Harness::Gemini, "AfterTool") => AfterTool,
-        (Harness::Gemini, "SessionStart") => SessionStart,
-        (Harness::Gemini, "SessionEnd") => SessionEnd,
-        (Harness::Gemini, "Notification") => Notification,
-        (Harness::Gemini, _) => Other,
-        (Harness::Cursor, "sessionStart") => SessionStart,
-        (Harness::Cursor, "sessionEnd") => SessionEnd,
-        (Harness::Cursor, "beforeSubmitPrompt") => Prompt,
-        (
-            Harness::Cursor,
-            "beforeShellExecution" | "beforeMCPExecution" | "beforeReadFile" | "preToolUse",
-        ) => BeforeTool,
-        (Harness::Cursor, "afterShellExecution" | "afterMCPExecution" | "afterFileEdit" | "postToolUse") => {
-            AfterTool
+    match harness {
+        Harness::Gemini => gemini_event_kind(name),
+        Harness::Cursor => cursor_event_kind(name),
+        Harness::Claude | Harness::Codex | Harness::VsCode | Harness::OpenCode => claude_event_kind(name),
+    }
+}
+
+fn gemini_event_kind(name: &str) -> EventKind {
+    match name {
+        "SessionStart" => EventKind::SessionStart,
+        "SessionEnd" => EventKind::SessionEnd,
+        "BeforeAgent" => EventKind::Prompt,
+        "AfterAgent" => EventKind::Stop,
+        "BeforeTool" => EventKind::BeforeTool,
+        "AfterTool" => EventKind::AfterTool,
+        "Notification" => EventKind::Notification,
+        _ => EventKind::Other,
+    }
+}
+
+fn cursor_event_kind(name: &str) -> EventKind {
+    match name {
+        "sessionStart" => EventKind::SessionStart,
+        "sessionEnd" => EventKind::SessionEnd,
+        "beforeSubmitPrompt" => EventKind::Prompt,
+        "beforeShellExecution" | "beforeMCPExecution" | "beforeReadFile" | "preToolUse" => {
+            EventKind::BeforeTool
         }
-        (Harness::Cursor, "postToolUseFailure") => AfterToolFailure,
-        (Harness::Cursor, "afterAgentResponse") => Message,
-        (Harness::Cursor, "stop") => Stop,
-        (Harness::Cursor, "subagentStart") => SubagentStart,
-        (Harness::Cursor, "subagentStop") => SubagentStop,
-        (Harness::Cursor, _) => Other,
-        (_, "SessionStart") => SessionStart,
-        (_, "SessionEnd") => SessionEnd,
-        (_, "UserPromptSubmit") => Prompt,
-        (_, "PreToolUse") => BeforeTool,
-        (_, "PostToolUse") => AfterTool,
-        (_, "PostToolUseFailure") => AfterToolFailure,
-        (_, "PostToolBatch") => AfterToolBatch,
-        (_, "PermissionRequest") => PermissionRequest,
-        (_, "PermissionDenied") => PermissionDenied,
-        (_, "Notification") => Notification,
-        (_, "Elicitation") => Elicitation,
-        (_, "ElicitationResult") => ElicitationResult,
-        (_, "MessageDisplay") => Message,
-        (_, "Stop" | "StopFailure") => Stop,
-        (_, "SubagentStart") => SubagentStart,
-        (_, "SubagentStop") => SubagentStop,
-        _ => Other,
+        "afterShellExecution" | "afterMCPExecution" | "afterFileEdit" | "postToolUse" => EventKind::AfterTool,
+        "postToolUseFailure" => EventKind::AfterToolFailure,
+        "afterAgentResponse" => EventKind::Message,
+        "stop" => EventKind::Stop,
+        "subagentStart" => EventKind::SubagentStart,
+        "subagentStop" => EventKind::SubagentStop,
+        _ => EventKind::Other,
+    }
+}
+
+fn claude_event_kind(name: &str) -> EventKind {
+    match name {
+        "SessionStart" => EventKind::SessionStart,
+        "SessionEnd" => EventKind::SessionEnd,
+        "UserPromptSubmit" => EventKind::Prompt,
+        "PreToolUse" => EventKind::BeforeTool,
+        "PostToolUse" => EventKind::AfterTool,
+        "PostToolUseFailure" => EventKind::AfterToolFailure,
+        "PostToolBatch" => EventKind::AfterToolBatch,
+        "PermissionRequest" => EventKind::PermissionRequest,
+        "PermissionDenied" => EventKind::PermissionDenied,
+        "Notification" => EventKind::Notification,
+        "Elicitation" => EventKind::Elicitation,
+        "ElicitationResult" => EventKind::ElicitationResult,
+        "MessageDisplay" => EventKind::Message,
+        "Stop" | "StopFailure" => EventKind::Stop,
+        "SubagentStart" => EventKind::SubagentStart,
+        "SubagentStop" => EventKind::SubagentStop,
+        _ => EventKind::Other,
     }
 }
 
@@ -243,7 +257,7 @@ fn read_call(name: &str, root: &JsonValue<'_>) -> Option<ToolCall> {
     };
     let folder = working_folder(root);
     let assessment = risk::assess(&tool, &input.doc().root(), folder.as_deref());
-    Some(ToolCall { tool, id, digest, bound_arguments, assessment, input })
+    Some(ToolCall { tool, id, input, digest, bound_arguments, assessment })
 }
 
 /// Returns the digest of a tool and its arguments, without the description of a command: it is not executed, and Codex adds

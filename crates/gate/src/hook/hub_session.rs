@@ -185,10 +185,8 @@ impl Hook {
         if let Some(session) = &locked.record.hub_session {
             return Ok(session.clone());
         }
-        let parent = match self.event.agent.is_some() {
-            true => Some(Box::pin(self.ensure_parent()).await?),
-            false => None,
-        };
+        let parent =
+            if self.event.agent.is_some() { Some(Box::pin(self.ensure_parent()).await?) } else { None };
         let body = self.session_body(parent.as_deref());
         let key = Self::idempotency_key(&locked.record, "session");
         let started = self.request("POST", "/agent/v1/sessions", body, Some(&key), Duration::ZERO).await?;

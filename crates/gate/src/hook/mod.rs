@@ -124,16 +124,14 @@ async fn answer_event(hook: &mut Hook, options: &HookOptions) -> HookAnswer {
     if hook.is_gated() {
         return permission::ask(hook, options.is_required).await;
     }
-    match hook.event().kind {
-        EventKind::Elicitation => elicitation::ask(hook, options.is_required).await,
-        _ => {
-            // Nobody depends on the narration, so a failure is not reported to the harness.
-            if let Err(error) = narration::narrate(hook).await {
-                permission::report(&error);
-            }
-            HookAnswer::NoOpinion
-        }
+    if hook.event().kind == EventKind::Elicitation {
+        return elicitation::ask(hook, options.is_required).await;
     }
+    // Nobody depends on the narration, so a failure does not change the answer.
+    if let Err(error) = narration::narrate(hook).await {
+        permission::report(&error);
+    }
+    HookAnswer::NoOpinion
 }
 
 /// Reads standard input in a thread, because a harness that never closes it must not delay the deadline.
@@ -154,10 +152,7 @@ async fn read_stdin() -> Option<String> {
 /// Panics in a debug build if a test asks for it, to show that the answer is valid even then.
 fn panic_if_asked() {
     #[cfg(debug_assertions)]
-    #[allow(clippy::panic, reason = "only tests of debug builds ask for it")]
-    if std::env::var_os("SAYSO_HOOK_PANIC").is_some() {
-        panic!("a test asked for this panic");
-    }
+    assert!(std::env::var_os("SAYSO_HOOK_PANIC").is_none(), "a test asked for this panic");
 }
 
 /// The signals with which a harness ends a hook.

@@ -398,7 +398,7 @@ async fn speak_last_message(hook: &mut Hook) -> Result<(), HubError> {
     if rest.is_empty() {
         return Ok(());
     }
-    record.message_id = STOP_MESSAGE.to_owned();
+    STOP_MESSAGE.clone_into(&mut record.message_id);
     record.set_heard_text(text);
     let number = next_number(&mut locked);
     locked.save()?;

@@ -15,7 +15,7 @@ use crate::risk::RiskClass;
 const RECONNECT_TIME: Duration = Duration::from_secs(5);
 const RECONNECT_DELAY: Duration = Duration::from_millis(200);
 /// Maximum duration of one request that waits for an answer.
-const MAX_WAIT: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_mins(1);
 /// How long before the hook gives up the hub itself ends the question, so that listeners hear that its time is over.
 const QUESTION_MARGIN_SECONDS: u64 = 2;
 
@@ -91,40 +91,32 @@ async fn ask_person(hook: &mut Hook, call: &ToolCall) -> Result<Outcome, HubErro
             withdraw_abandoned(hook, &mut locked, &key, body.clone()).await;
             token = None;
         }
-        let token = match token {
+        let token = if let Some(token) = token {
             // Another process asks about this call already.
-            Some(token) => {
-                let question = locked.record.calls[at].question();
-                let mark = locked.mark_waiting(&question)?;
-                hook.set_own_question(Some(OwnQuestion {
-                    route: "confirmations",
-                    question,
-                    body,
-                    _mark: mark,
-                }));
-                token
-            }
-            None => {
-                // The attempt is stored before the question is asked, so that no later process repeats the request.
-                let record = &mut locked.record.calls[at];
-                record.attempt += 1;
+            let question = locked.record.calls[at].question();
+            let mark = locked.mark_waiting(&question)?;
+            hook.set_own_question(Some(OwnQuestion { route: "confirmations", question, body, _mark: mark }));
+            token
+        } else {
+            // The attempt is stored before the question is asked, so that no later process repeats the request.
+            let record = &mut locked.record.calls[at];
+            record.attempt += 1;
+            record.phase = CallPhase::Asked;
+            let question = record.question();
+            hook.set_own_question(Some(OwnQuestion {
+                route: "confirmations",
+                question: question.clone(),
+                body: body.clone(),
+                _mark: locked.mark_waiting(&question)?,
+            }));
+            locked.save()?;
+            let asked = hook.post(&mut locked, "confirmations", "", &question, body).await?;
+            let token = member_text(&asked, "reply_token").ok_or(HubError::InvalidAnswer)?;
+            if let Some(record) = locked.record.find_key(&key) {
                 record.phase = CallPhase::Asked;
-                let question = record.question();
-                hook.set_own_question(Some(OwnQuestion {
-                    route: "confirmations",
-                    question: question.clone(),
-                    body: body.clone(),
-                    _mark: locked.mark_waiting(&question)?,
-                }));
-                locked.save()?;
-                let asked = hook.post(&mut locked, "confirmations", "", &question, body).await?;
-                let token = member_text(&asked, "reply_token").ok_or(HubError::InvalidAnswer)?;
-                if let Some(record) = locked.record.find_key(&key) {
-                    record.phase = CallPhase::Asked;
-                    record.reply_token = Some(token.clone());
-                }
-                token
+                record.reply_token = Some(token.clone());
             }
+            token
         };
         locked.save()?;
         let session = locked.record.hub_session.clone().ok_or(HubError::InvalidAnswer)?;

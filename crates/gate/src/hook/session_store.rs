@@ -191,8 +191,9 @@ impl SessionStore {
         };
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         let metadata = std::fs::symlink_metadata(&folder)?;
-        let is_private =
-            metadata.is_dir() && metadata.uid() == client::current_uid()? && metadata.mode() & 0o077 == 0;
+        let is_private = metadata.is_dir()
+            && metadata.uid() == client::current_uid()?
+            && metadata.mode().trailing_zeros() >= 6;
         if !is_private {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the folder is not private"));
         }

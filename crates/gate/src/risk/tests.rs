@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use seal::json::OwnedDoc;
 
+use super::RiskClass::*;
 use super::*;
 
 #[test]
@@ -151,7 +152,6 @@ fn tools_are_risky_unless_they_are_known_to_be_harmless() {
     let class = |tool: &str, input: &str| {
         assess(tool, &OwnedDoc::read(input).unwrap().doc().root(), Some("/work/project")).class
     };
-    use RiskClass::*;
     for (tool, input, expected) in [
         ("Read", r#"{"file_path":"/etc/passwd"}"#, Harmless),
         ("Edit", r#"{"file_path":"/work/project/src/a.rs"}"#, Harmless),

@@ -190,13 +190,14 @@ fn only_if(is_harmless: bool, otherwise: &str) -> Assessment {
 fn no_option(arguments: &[Word], options: &[&str]) -> bool {
     arguments.iter().all(|word| {
         let Some(text) = word.literal() else { return false };
-        !options.iter().any(|option| match option.strip_prefix("--") {
-            // An unambiguous beginning of a long option means the same.
-            Some(long) => text.strip_prefix("--").is_some_and(|given| {
-                let given = given.split('=').next().unwrap_or_default();
-                !given.is_empty() && long.starts_with(given)
-            }),
-            None => {
+        !options.iter().any(|option| {
+            if let Some(long) = option.strip_prefix("--") {
+                // An unambiguous beginning of a long option means the same.
+                text.strip_prefix("--").is_some_and(|given| {
+                    let given = given.split('=').next().unwrap_or_default();
+                    !given.is_empty() && long.starts_with(given)
+                })
+            } else {
                 let letter = option.trim_start_matches('-');
                 text.strip_prefix('-').is_some_and(|given| !given.starts_with('-') && given.contains(letter))
             }
@@ -383,8 +384,7 @@ fn assess_git(arguments: &[Word]) -> Assessment {
     let mut rest = words.as_slice();
     let (command, options) = loop {
         match rest {
-            ["--no-pager" | "--no-optional-locks" | "-P", after @ ..] => rest = after,
-            ["-C", _, after @ ..] => rest = after,
+            ["--no-pager" | "--no-optional-locks" | "-P", after @ ..] | ["-C", _, after @ ..] => rest = after,
             [command, after @ ..] if !command.starts_with('-') => break (*command, after),
             ["--version"] => return Assessment::harmless(),
             _ => return unknown(),
