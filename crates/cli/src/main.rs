@@ -23,6 +23,7 @@ mod usage;
 mod validate;
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::{Parser, Subcommand};
 
@@ -72,6 +73,8 @@ enum CliCommand {
     /// Put a gate in front of an MCP server: people hear what it does, and are asked before it changes anything.
     #[cfg(unix)]
     Mcp(gate::mcp::Arguments),
+    /// Connect a coding agent: handle one event of its hooks. `sayso setup` configures it.
+    Hook(gate::hook::Arguments),
     /// Check events, messages and recordings against the rules of AAEP.
     Validate(validate::Arguments),
     /// Explain a rule that `sayso validate` reports.
@@ -101,6 +104,10 @@ enum ExitStatus {
 }
 
 fn main() -> ExitCode {
+    let started_at = Instant::now();
+    if let Some(code) = gate::hook::run_if_requested(started_at) {
+        return code;
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return usage::report_usage_error(&error),
@@ -117,6 +124,7 @@ fn main() -> ExitCode {
         CliCommand::Service(command) => gate::service::run(&command),
         CliCommand::Ask(arguments) => shell::ask(&arguments),
         CliCommand::Tell(arguments) => shell::tell(&arguments),
+        CliCommand::Hook(arguments) => return gate::hook::run(&arguments, started_at),
         CliCommand::Schema(arguments) => schema::run(&arguments),
         CliCommand::Demo(arguments) => demo::run(&arguments),
         CliCommand::Serve(arguments) => serve::run(&arguments),

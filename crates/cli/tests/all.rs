@@ -14,6 +14,8 @@ mod attacks;
 mod checklist;
 mod demo;
 #[cfg(unix)]
+mod gate;
+#[cfg(unix)]
 mod listen;
 mod manifest;
 #[cfg(unix)]

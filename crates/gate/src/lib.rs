@@ -2,10 +2,21 @@
 //! happens.
 //!
 //! A gate finds the hub with [`client::HubLocation`]. Whatever fails, the answer is never an unheard yes.
+//!
+//! - [`hook`]: the hooks of coding agents.
+//! - [`mcp`]: a gate in front of MCP servers.
+//! - [`acp`]: a gate between an editor and an ACP agent.
+//! - [`description`]: how a tool call is put into words.
+//! - [`risk`]: which tool calls are risky.
+//! - [`child_process`]: the program behind a gate.
+//! - [`setup`] and [`doctor`]: connect agents to sayso by editing their configuration, and check the installation.
 
 pub mod acp;
 pub mod child_process;
+pub mod description;
 pub mod doctor;
+pub mod hook;
 #[cfg(unix)]
 pub mod mcp;
+pub mod risk;
 pub mod setup;

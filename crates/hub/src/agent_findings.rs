@@ -26,7 +26,7 @@ pub fn agent_message(finding: &Finding) -> String {
 /// Returns the members that a request may have in addition to those of its event.
 fn api_members(kind: &EventType) -> &'static [&'static str] {
     match kind {
-        EventType::SessionStarted => &["producer", "producers", "parent", "states"],
+        EventType::SessionStarted => &["producer", "producers", "parent", "states", "lease_seconds"],
         EventType::AwaitingConfirmation | EventType::AwaitingClarification => {
             &["tool", "tool_call_id", "arguments", "producer"]
         }

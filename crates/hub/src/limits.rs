@@ -90,6 +90,8 @@ pub struct HubLimits {
     pub arguments: ArgumentLimits,
     /// How long a session stays open after its agent was last heard from, in milliseconds.
     pub lease_ms: i64,
+    /// Maximum lease that an agent can ask for when it starts a session, in milliseconds. A longer one is shortened.
+    pub max_lease_ms: i64,
     /// How long a subscription waits for its first connection, in milliseconds.
     pub attach_window_ms: i64,
     /// How long a subscription outlives its connection, in milliseconds (C-C17).
@@ -143,6 +145,7 @@ impl Default for HubLimits {
             handoffs: HandoffLimits::default(),
             arguments: ArgumentLimits::default(),
             lease_ms: 300_000,
+            max_lease_ms: 24 * 60 * 60 * 1000,
             attach_window_ms: 30_000,
             resume_window_ms: 30_000,
             max_replay_events: 1_024,

@@ -625,6 +625,9 @@ pub enum MalformedRequest {
     /// The lifetime of an invitation is not a number of seconds.
     #[error("expires_in_seconds must be a whole number above 0")]
     InvalidLifetime,
+    /// The lease of a session is not a number of seconds.
+    #[error("lease_seconds must be a whole number above 0")]
+    InvalidLease,
     /// The parent of a session is not a session id.
     #[error("parent must be the id of a session")]
     InvalidParent,

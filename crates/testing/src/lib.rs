@@ -9,6 +9,7 @@
 //! - [`run_example!`] and [`example_with_listener!`] run documentation examples of the `sayso` crate.
 //!   [`declare_test_listener!`] declares the listener for them, and [`mock_model`] is a mock model endpoint.
 //! - [`asp_example!`] runs documentation examples of `sayso::asp`, and [`declare_test_nodes!`] declares the nodes for them.
+//! - [`scripted_model`] is a model server for tests with real coding agents.
 //! - [`published_data`] locates the data that AAEP's authors published.
 
 #![allow(
@@ -32,6 +33,7 @@ pub mod mock_model;
 pub mod property;
 pub mod published_data;
 pub mod random;
+pub mod scripted_model;
 #[cfg(unix)]
 pub mod terminal;
 mod test_listener;

@@ -2,6 +2,7 @@
 
 pub(crate) mod acp;
 pub(crate) mod doctor;
+pub(crate) mod hook;
 #[cfg(unix)]
 pub(crate) mod mcp;
 pub(crate) mod service;

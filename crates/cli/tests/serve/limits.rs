@@ -8,7 +8,7 @@ use tungstenite::Message;
 
 use crate::serve::stdio::StdioClient;
 use crate::serve::unix::UnixSocketDir;
-use testing::http::TestClient;
+use testing::http::{EventStream, TestClient};
 use testing::hub::HubProcess;
 use testing::messages::{CONFIRMATION_BODY, REPLY_CAPABILITIES};
 use testing::messages::{short_type, subscription_renegotiate};
@@ -235,6 +235,65 @@ fn an_expired_lease_ends_the_session() {
     let client = hub.client();
     let mut stream = client.open_event_stream(&client.subscribe("{}"), None);
     client.start_session();
+    while stream.next_type() != "session.errored" {}
+}
+
+#[test]
+fn a_session_has_the_lease_that_its_agent_asks_for_up_to_the_maximum() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = || {
+        HubProcess::start(&[
+            "--open",
+            "--listen",
+            "127.0.0.1:0",
+            "--data",
+            folder.path().to_str().unwrap(),
+            "--hub-lease",
+            "200ms",
+            "--hub-max-sleep",
+            "10ms",
+        ])
+    };
+    let hub = start();
+    let client = hub.client();
+    let start_session = |client: &TestClient, lease: &str| {
+        let body = format!(r#"{{"summary_normal":"Thinking.","lease_seconds":{lease}}}"#);
+        client.post("/agent/v1/sessions", &body)
+    };
+    let patient = start_session(&client, "3600").json_str("session_id");
+    for invalid in ["0", "-1", "1.5", "\"5\"", "null", "1e3"] {
+        assert_eq!(start_session(&client, invalid).status, 400, "{invalid}");
+    }
+    let mut stream = client.open_event_stream(&client.subscribe("{}"), None);
+    let end_of_a_session_with_the_default = |client: &TestClient, stream: &mut EventStream| {
+        let short = client.start_session();
+        loop {
+            let (kind, _, event) = stream.next();
+            if kind == "session.errored" {
+                assert_eq!(event["session_id"], short);
+                return;
+            }
+        }
+    };
+    end_of_a_session_with_the_default(&client, &mut stream);
+    let thinking = r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#;
+    let publish =
+        |client: &TestClient| client.post(&format!("/agent/v1/sessions/{patient}/events"), thinking).status;
+    assert_eq!(publish(&client), 200);
+    drop(hub);
+    // The lease survives a restart, and an event renews it.
+    let hub = start();
+    let client = hub.client();
+    let mut stream = client.open_event_stream(&client.subscribe("{}"), None);
+    end_of_a_session_with_the_default(&client, &mut stream);
+    assert_eq!(publish(&client), 200);
+    end_of_a_session_with_the_default(&client, &mut stream);
+    assert_eq!(publish(&client), 200);
+
+    let hub = HubProcess::start_in_memory_with(&["--hub-max-lease", "200ms", "--hub-max-sleep", "10ms"]);
+    let client = hub.client();
+    let mut stream = client.open_event_stream(&client.subscribe("{}"), None);
+    assert_eq!(start_session(&client, "99999999999999999999").status, 201);
     while stream.next_type() != "session.errored" {}
 }
 

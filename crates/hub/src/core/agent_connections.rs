@@ -145,13 +145,12 @@ impl Core {
         session: &SessionId,
         context: &TurnContext,
     ) -> Result<(), HubReply> {
-        let lease_until = context.now.saturating_add(self.limits.lease_ms);
         let Some(role) = self.session_role(principal, session) else {
             self.notify_already_ended(principal, connection, session);
             return Ok(());
         };
         let Some(live) = self.sessions.get_mut(session) else { return Ok(()) };
-        live.lease_until = live.lease_until.max(lease_until);
+        live.renew_lease(context.now);
         let id = live.id.clone();
         let followers = self.agent_connections.followers_of(session);
         if followers.iter().any(|follower| follower.connection == connection) {

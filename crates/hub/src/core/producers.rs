@@ -455,9 +455,8 @@ impl Core {
         self.check_producer(envelope.source(), "/producer")?;
         let (envelope, verification) = self.identify_producer(principal, &id, envelope);
         let has_verified_name = verification.has_verified_name;
-        let lease_until = context.now.saturating_add(self.limits.lease_ms);
         let Some(live) = self.sessions.get_mut(session) else { return Err(HubReply::InvitationNotFound) };
-        live.lease_until = live.lease_until.max(lease_until);
+        live.renew_lease(context.now);
         if let Some(producer) = live.producers.others.iter_mut().find(|producer| producer.id == id) {
             *producer = SessionProducer { id: id.clone(), envelope, has_verified_name, speaker };
         }

@@ -100,7 +100,7 @@ impl Core {
         }
         let mut has_ended = false;
         if let Some(live) = self.sessions.get_mut(session) {
-            live.lease_until = live.lease_until.max(context.now.saturating_add(self.limits.lease_ms));
+            live.renew_lease(context.now);
             // An agent whose request is refused is there, too.
             if agent_role.is_some() {
                 live.last_seen = Some(context.now);

@@ -468,7 +468,7 @@ impl Core {
         }
         let Some(stored) = self.journal.session(session.as_str())? else { return Ok(None) };
         let live =
-            LiveSession::from_stored(&stored.session, self.limits.open_items_per_session, UnixMillis::MIN)
+            LiveSession::from_stored(&stored.session, self.limits.open_items_per_session, 0, UnixMillis::MIN)
                 .ok_or_else(|| unreadable(DamageLocation::Session, session.as_str()))?;
         let role = live.role_of(principal);
         Ok(role.map(|role| (live, role)))

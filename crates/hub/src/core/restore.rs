@@ -45,8 +45,8 @@ impl Core {
         self.resume_deadlines.clear();
         self.credential_deadlines.clear();
         for stored in &stored_state.sessions {
-            let lease_until = now.saturating_add(self.limits.lease_ms);
-            let mut live = LiveSession::from_stored(stored, self.limits.open_items_per_session, lease_until)
+            let max_open = self.limits.open_items_per_session;
+            let mut live = LiveSession::from_stored(stored, max_open, self.limits.lease_ms, now)
                 .ok_or_else(|| unreadable(DamageLocation::Session, &stored.id))?;
             if self.orphans.contains(&live.id) {
                 (live.lease_until, live.lease_check_at) = (now, now);

@@ -48,6 +48,8 @@ pub(super) struct LiveSession {
     pub(super) supplied_states: SuppliedStates,
     /// The latest timestamp of its events, in milliseconds since 1970.
     pub(super) last_timestamp: UnixMillis,
+    /// How long the session stays open after its agent was last heard from, in milliseconds.
+    pub(super) lease_ms: i64,
     /// When the agent counts as gone, unless a connection follows the session. Normally this time only moves forward.
     pub(super) lease_until: UnixMillis,
     /// When the agent last sent a request, or the time until which it waits for an answer. `None` if that is unknown, or
@@ -100,6 +102,10 @@ impl Core {
             Ok(parent) => parent,
             Err(refusal) => return refusal,
         };
+        let lease_ms = match self.read_lease(&root) {
+            Ok(lease_ms) => lease_ms,
+            Err(refusal) => return refusal.into(),
+        };
         let hints = root.member("localization_hints");
         let shared = self
             .check_shared_object("producer", Some(&producer.doc().root()))
@@ -132,9 +138,10 @@ impl Core {
             correlation_id: self.session_correlation_id(&root),
             supplied_states: SuppliedStates::default(),
             last_timestamp: UnixMillis::MIN,
-            lease_until: context.now.saturating_add(self.limits.lease_ms),
+            lease_ms,
+            lease_until: context.now.saturating_add(lease_ms),
             last_seen: Some(context.now),
-            lease_check_at: context.now.saturating_add(self.limits.lease_ms),
+            lease_check_at: context.now.saturating_add(lease_ms),
         };
         self.staged.writes.push(OwnedEntry::SessionOpened {
             id: id.clone(),
@@ -169,6 +176,19 @@ impl Core {
     fn session_correlation_id(&self, root: &JsonValue<'_>) -> Option<Box<str>> {
         let id = root.member("correlation_id")?.text()?;
         (id.chars().count() <= self.limits.shared_member_chars).then(|| id.into())
+    }
+
+    /// Reads the member `lease_seconds` of a request that starts a session. Without it, the hub's default applies.
+    fn read_lease(&self, root: &JsonValue<'_>) -> Result<i64, MalformedRequest> {
+        let Some(given) = root.member("lease_seconds") else { return Ok(self.limits.lease_ms) };
+        // A number that is too large for this type is larger than the maximum, too.
+        let is_integer =
+            !given.source().is_empty() && given.source().bytes().all(|byte| byte.is_ascii_digit());
+        let seconds = given.source().parse().unwrap_or(i64::MAX);
+        if !is_integer || seconds == 0 {
+            return Err(MalformedRequest::InvalidLease);
+        }
+        Ok(seconds.saturating_mul(1000).min(self.limits.max_lease_ms))
     }
 
     /// Removes a session.
@@ -229,7 +249,7 @@ impl Core {
             if live.lease_until <= context.now {
                 // Either a connection keeps the session alive, or the session could not be ended. The hub checks again
                 // after another lease period.
-                live.lease_until = context.now.saturating_add(self.limits.lease_ms.max(1));
+                live.lease_until = context.now.saturating_add(live.lease_ms.max(1));
             }
             live.lease_check_at = live.lease_until;
             self.lease_checks.insert((live.lease_until, id));
@@ -238,10 +258,9 @@ impl Core {
 
     /// Removes a closed agent connection. The sessions that it followed stay open for at least one more lease.
     pub(super) fn disconnect_agent(&mut self, connection: AgentConnectionId, context: &TurnContext) {
-        let lease_until = context.now.saturating_add(self.limits.lease_ms);
         for session in self.agent_connections.remove_connection(connection) {
             if let Some(live) = self.sessions.get_mut(&session) {
-                live.lease_until = live.lease_until.max(lease_until);
+                live.renew_lease(context.now);
                 live.last_seen = None;
             }
         }
@@ -351,6 +370,7 @@ impl LiveSession {
             writer.key("states");
             writer.raw(states.source());
         }
+        writer.key("lease_ms").integer(self.lease_ms);
         if let Some(id) = &self.correlation_id {
             writer.key("correlation_id");
             writer.text(id);
@@ -363,16 +383,27 @@ impl LiveSession {
         writer.finish()
     }
 
+    /// Renews the lease, because the agent was heard from now.
+    pub(super) fn renew_lease(&mut self, now: UnixMillis) {
+        self.lease_until = self.lease_until.max(now.saturating_add(self.lease_ms));
+    }
+
     /// Creates a session from its stored record; its events are replayed later.
     pub(super) fn from_stored(
         stored: &journal::stored::OpenSession,
         max_open: usize,
-        lease_until: UnixMillis,
+        default_lease_ms: i64,
+        now: UnixMillis,
     ) -> Option<Self> {
         let record = std::str::from_utf8(&stored.record).ok()?;
         let mut tape = Tape::default();
         let doc = tape.read(record).ok()?;
         let root = doc.root();
+        let lease_ms = match root.member("lease_ms") {
+            Some(lease) => lease.source().parse().ok()?,
+            None => default_lease_ms,
+        };
+        let lease_until = now.saturating_add(lease_ms);
         Some(Self {
             id: SessionId::parse(&stored.id).ok()?,
             owner: stored.principal.as_str().into(),
@@ -395,6 +426,7 @@ impl LiveSession {
             machine: SessionMachine::new(&stored.id).with_max_open(max_open),
             supplied_states: SuppliedStates::default(),
             last_timestamp: UnixMillis::MIN,
+            lease_ms,
             lease_until,
             last_seen: None,
             lease_check_at: lease_until,
@@ -481,7 +513,7 @@ pub(super) fn read_producer(
 fn started_event(root: &JsonValue<'_>, person: Option<&str>) -> HubEvent {
     HubEvent::new(TapeWriter::default(), &EventType::SessionStarted, &[], |out| {
         for (name, value) in root.members() {
-            let hub_members = ["type", "producer", "producers", "parent", "states"];
+            let hub_members = ["type", "producer", "producers", "parent", "states", "lease_seconds"];
             if !hub_members.iter().any(|hub_member| name.is_text(hub_member)) {
                 out.copy_key(&name);
                 out.copy(&value);

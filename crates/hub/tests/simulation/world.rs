@@ -98,6 +98,7 @@ pub(crate) const LIMITS: HubLimits = HubLimits {
     },
     arguments: hub::ArgumentLimits { max_bytes: 32 * 1024, max_text_chars: 1_000 },
     lease_ms: 60_000,
+    max_lease_ms: 24 * 60 * 60 * 1000,
     attach_window_ms: 30_000,
     resume_window_ms: 30_000,
     max_replay_events: 400,

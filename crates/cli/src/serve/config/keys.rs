@@ -196,7 +196,9 @@ keys! {
     "hub.open_items_per_session": Count(1, 65_536) => Size(hub.open_items_per_session),
         "Maximum number of open tools, of open outputs and of producers in one session. This limit also caps questions.open_per_session.";
     "hub.lease": Time(100, 7 * DAY) => Millis(hub.lease_ms),
-        "How long a session stays open after its agent was last heard from.";
+        "How long a session stays open after its agent was last heard from, unless the agent asks for another time when it starts the session.";
+    "hub.max_lease": Time(100, 7 * DAY) => Millis(hub.max_lease_ms),
+        "Maximum time that a session can ask to stay open after its agent was last heard from.";
     "hub.attach_window": Time(0, DAY) => Millis(hub.attach_window_ms),
         "How long a new subscription waits for its first connection. With 0, only WebSocket, gRPC, Unix socket and stdio work, because they subscribe on the connection itself.";
     "hub.resume_window": Time(0, DAY) => Millis(hub.resume_window_ms),

@@ -1,0 +1,95 @@
+//! `sayso hook`: handles one hook event of a coding agent.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use gate::hook::{Gate, Harness, HookOptions};
+
+use crate::usage;
+
+/// Handle one hook event of a coding agent: read it from standard input, narrate it, and ask a person where the agent needs
+/// permission.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Program that calls the hook.
+    #[arg(value_name = "HARNESS", value_parser = parse_harness)]
+    harness: Harness,
+    /// Which calls a person must permit: those for which the harness asks, also the risky ones, or all. The default is
+    /// requests for claude and codex, and risky for the others.
+    #[arg(long, value_name = "WHICH", value_parser = parse_gate)]
+    gate: Option<Gate>,
+    /// Address of the hub. The default is the one in SAYSO_URL, or else the personal hub.
+    #[arg(long, value_name = "URL")]
+    hub: Option<String>,
+    /// File that contains the access token. The default is the token in SAYSO_TOKEN.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Refuse a call if nobody can be asked. Otherwise the harness's own prompt remains.
+    #[arg(long)]
+    required: bool,
+    /// Seconds after which the hook answers at the latest. It must be less than the harness's timeout for the hook.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(5..=86_400))]
+    deadline: Option<u64>,
+}
+
+/// The command line of a hook, which is parsed without the other commands, because a hook must start fast.
+#[derive(Parser)]
+#[command(name = "sayso", color = clap::ColorChoice::Never, max_term_width = 100)]
+struct HookCommandLine {
+    #[command(subcommand)]
+    command: HookCommand,
+}
+
+#[derive(clap::Subcommand)]
+enum HookCommand {
+    Hook(Arguments),
+}
+
+fn parse_harness(name: &str) -> Result<Harness, String> {
+    Harness::parse(name).ok_or_else(|| {
+        let names: Vec<_> = Harness::ALL.iter().map(|harness| harness.name()).collect();
+        format!("the harnesses are {}", names.join(", "))
+    })
+}
+
+fn parse_gate(name: &str) -> Result<Gate, &'static str> {
+    Gate::parse(name).ok_or("write requests, risky or all")
+}
+
+/// Runs the command if the arguments of the process are those of a hook.
+pub(crate) fn run_if_requested(started_at: Instant) -> Option<ExitCode> {
+    if std::env::args_os().nth(1)? != "hook" {
+        return None;
+    }
+    Some(match HookCommandLine::try_parse() {
+        Ok(HookCommandLine { command: HookCommand::Hook(arguments) }) => run(&arguments, started_at),
+        // Only help is no error. A harness must get an answer in any case.
+        Err(error) => {
+            let code = usage::report_usage_error(&error);
+            if error.use_stderr() { ExitCode::from(gate::hook::answer_usage_error()) } else { code }
+        }
+    })
+}
+
+/// Handles one event.
+pub(crate) fn run(arguments: &Arguments, started_at: Instant) -> ExitCode {
+    let token = match &arguments.token_file {
+        // Without its token, the hook cannot reach the hub, and behaves as without a hub.
+        Some(path) => {
+            Some(std::fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default())
+        }
+        None => std::env::var("SAYSO_TOKEN").ok().filter(|token| !token.is_empty()),
+    };
+    let options = HookOptions {
+        harness: arguments.harness,
+        gate: arguments.gate,
+        hub: arguments.hub.clone(),
+        token,
+        is_required: arguments.required,
+        deadline: arguments.deadline.map(Duration::from_secs),
+        state_folder: None,
+    };
+    ExitCode::from(gate::hook::run(options, started_at))
+}

@@ -1,0 +1,3 @@
+//! The gates, with the real binary and a real hub.
+
+mod hook;

@@ -1,0 +1,123 @@
+//! Claude Code, not interactive (`claude -p`).
+
+use serde_json::{Value, json};
+use testing::scripted_model::prompt;
+
+use crate::fixture::{HarnessFixture, Person, sayso};
+
+const EVENTS: [&str; 16] = [
+    "SessionStart",
+    "SessionEnd",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PostToolBatch",
+    "PermissionRequest",
+    "PermissionDenied",
+    "Notification",
+    "Elicitation",
+    "ElicitationResult",
+    "MessageDisplay",
+    "Stop",
+    "SubagentStart",
+    "SubagentStop",
+];
+
+/// Runs a session in which the model executes one command. Returns the fixture and what Claude Code printed.
+fn run(
+    person: Person,
+    hook_options: &[&str],
+    claude_options: &[&str],
+    command: impl Fn(&str) -> String,
+) -> (HarnessFixture, String) {
+    let fixture = HarnessFixture::start(person);
+    let mut arguments = vec!["hook", "claude"];
+    arguments.extend(hook_options);
+    let hook = json!([{"hooks": [{
+        "type": "command", "command": sayso(), "args": arguments, "timeout": 600, "onFailure": "block"
+    }]}]);
+    let hooks: Value = EVENTS.iter().map(|event| ((*event).to_owned(), hook.clone())).collect();
+    fixture.write(
+        ".claude/settings.json",
+        &json!({"hooks": hooks, "permissions": {"disableAutoMode": "disable", "defaultMode": "default"}}),
+    );
+    let mut projects = json!({});
+    projects[fixture.project().to_str().unwrap()] = json!({"hasTrustDialogAccepted": true});
+    fixture.write(".claude.json", &json!({"hasCompletedOnboarding": true, "projects": projects}));
+    let command = command(fixture.marker().to_str().unwrap());
+    let script = json!([
+        {"text": "I will make a file.", "tool": "Bash", "input": {"command": command, "description": "Make a file"}},
+        {"text": "All done."}
+    ]);
+    let prompt = prompt(&script);
+    let mut options = vec!["-p", "--output-format", "stream-json", "--verbose"];
+    options.extend(claude_options);
+    options.push(&prompt);
+    let environment = [
+        ("ANTHROPIC_BASE_URL", fixture.model.as_str()),
+        ("ANTHROPIC_AUTH_TOKEN", "scripted"),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        // Claude Code bypasses permissions as root only in a sandbox.
+        ("IS_SANDBOX", "1"),
+    ];
+    let output = fixture.run(&HarnessFixture::program("claude", "claude"), &options, &environment);
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(printed.contains("All done."), "{printed} {}", String::from_utf8_lossy(&output.stderr));
+    (fixture, printed)
+}
+
+fn touch(marker: &str) -> String {
+    format!("touch {marker}")
+}
+
+#[test]
+#[ignore = "needs Claude Code; run `cargo xtask gates`"]
+fn claude_executes_a_command_only_after_a_yes() {
+    for (person, options, is_executed, reason) in [
+        (Person::SaysYes, &[][..], true, ""),
+        (Person::SaysNo, &[], false, "Not permitted: the user said no."),
+        (Person::IsSilent, &["--deadline", "5"], false, "Not permitted: nobody answered in time."),
+        (Person::IsAbsent, &[], false, ""),
+        (Person::IsAbsent, &["--required"], false, "Not permitted: nobody is listening"),
+    ] {
+        let (fixture, printed) = run(person, options, &[], touch);
+        assert_eq!(fixture.marker().exists(), is_executed, "{person:?} {options:?}: {printed}");
+        assert!(printed.contains(reason), "{person:?}: {printed}");
+    }
+}
+
+#[test]
+#[ignore = "needs Claude Code; run `cargo xtask gates`"]
+fn claude_in_bypass_mode_executes_a_risky_command_only_after_a_yes() {
+    let bypass = ["--permission-mode", "bypassPermissions"];
+    for (person, options, is_executed) in [
+        (Person::SaysYes, &["--gate", "risky"][..], true),
+        (Person::SaysNo, &["--gate", "risky"], false),
+        (Person::IsSilent, &["--gate", "risky", "--deadline", "5"], false),
+        (Person::IsAbsent, &["--gate", "risky"], false),
+        (Person::SaysNo, &["--gate", "all"], false),
+    ] {
+        let (fixture, printed) = run(person, options, &bypass, touch);
+        assert_eq!(fixture.marker().exists(), is_executed, "{person:?} {options:?}: {printed}");
+    }
+}
+
+#[test]
+#[ignore = "needs Claude Code; run `cargo xtask gates`"]
+fn everything_that_claude_does_is_heard_once() {
+    let (fixture, _) = run(Person::SaysYes, &[], &[], |marker| format!("touch {marker} && echo made"));
+    let heard = fixture.heard();
+    let spoken: Vec<&str> = heard
+        .iter()
+        .filter(|(kind, text)| kind != "state.changed" && !text.is_empty())
+        .map(|(_, text)| text.as_str())
+        .collect();
+    let run = format!("Run: touch {} && echo made.", fixture.marker().display());
+    assert_eq!(
+        spoken,
+        ["Working in project.", "I will make a file.", &run, &run, "made", "All done.", "Done."],
+        "{heard:?}"
+    );
+}

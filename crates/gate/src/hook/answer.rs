@@ -1,0 +1,195 @@
+//! The answer to an event, in the dialect of each harness.
+//!
+//! The dialects were checked with the programs themselves; docs/gates.md has the versions. Where a harness treats an answer
+//! as agreement (Codex runs a call after "ask", for example), a stricter answer is given instead.
+
+use seal::json::{JsonWriter, write_object};
+
+use super::event::{EventKind, HookEvent};
+use super::{Gate, Harness};
+
+/// What the hook answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum HookAnswer {
+    /// The harness decides as if there were no hook.
+    NoOpinion,
+    /// A person said yes to exactly this call.
+    Allow,
+    /// The call is refused. The model reads the reason.
+    Deny {
+        reason: String,
+        /// The person stopped the session, so the agent should not go on either.
+        is_stop: bool,
+    },
+    /// Nobody could be asked, so the harness must ask on its own screen.
+    OwnPrompt { reason: String },
+    /// A person gave the input that was asked for, as a JSON object.
+    Elicited { content: String },
+    /// A person refused to give input, or it is required and nobody gave it.
+    ElicitationDeclined,
+}
+
+/// An answer as it is printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Printed {
+    pub(super) json: String,
+    pub(super) exit_code: u8,
+}
+
+impl HookAnswer {
+    pub(super) fn deny(reason: impl Into<String>) -> Self {
+        Self::Deny { reason: reason.into(), is_stop: false }
+    }
+
+    /// Returns the answer after a failure: the harness's own permission request stays open, other gated calls are refused.
+    pub(super) fn failure(event: &HookEvent, is_gated: bool, reason: &str) -> Self {
+        match event.kind {
+            EventKind::PermissionRequest => Self::NoOpinion,
+            _ if is_gated => Self::deny(format!("Not permitted: {reason}.")),
+            _ => Self::NoOpinion,
+        }
+    }
+}
+
+/// Returns the answer to an event that cannot be read. If calls may be gated, the exit code blocks it, because it may be one
+/// of them. Otherwise the harness's own permission request, if it is one, stays open.
+pub(super) fn unreadable_event(harness: Harness, gate: Gate) -> Printed {
+    let reason = "Not permitted: sayso could not read the event of this hook.";
+    let json = match harness {
+        Harness::Cursor => write_object(|out| {
+            out.text_members([("permission", "deny"), ("user_message", reason), ("agent_message", reason)]);
+        }),
+        Harness::OpenCode => decision("deny", reason),
+        _ if gate == Gate::Requests => return Printed { json: "{}".to_owned(), exit_code: 0 },
+        Harness::Gemini => decision("deny", reason),
+        Harness::Claude | Harness::Codex | Harness::VsCode => {
+            return Printed { json: "{}".to_owned(), exit_code: 2 };
+        }
+    };
+    Printed { json, exit_code: 0 }
+}
+
+/// Writes an answer in the dialect of the event's harness.
+pub(super) fn write(event: &HookEvent, answer: &HookAnswer) -> Printed {
+    let json = match event.harness {
+        Harness::Claude | Harness::Codex | Harness::VsCode => claude_family(event, answer),
+        Harness::Gemini => gemini(event, answer),
+        Harness::Cursor => cursor(event, answer),
+        Harness::OpenCode => Some(opencode(event, answer)),
+    };
+    Printed { json: json.unwrap_or_else(|| "{}".to_owned()), exit_code: 0 }
+}
+
+/// Claude Code's dialect, which Codex and VS Code share in parts.
+fn claude_family(event: &HookEvent, answer: &HookAnswer) -> Option<String> {
+    let is_codex = event.harness == Harness::Codex;
+    match event.kind {
+        EventKind::PermissionRequest => {
+            let decision = |write: &dyn Fn(&mut JsonWriter)| {
+                hook_specific(event, &|out| {
+                    out.key("decision");
+                    out.object(write);
+                })
+            };
+            match answer {
+                HookAnswer::Allow => Some(decision(&|out| out.plain_member("behavior", "allow"))),
+                HookAnswer::Deny { reason, is_stop } => Some(decision(&|out| {
+                    out.plain_member("behavior", "deny");
+                    out.key("message").text(reason);
+                    // Codex ignores an answer with this member.
+                    if *is_stop && !is_codex {
+                        out.key("interrupt").boolean(true);
+                    }
+                })),
+                _ => None,
+            }
+        }
+        EventKind::BeforeTool => {
+            let (decision, reason) = match answer {
+                // Codex rejects "allow"; it then asks itself where its policy says so.
+                HookAnswer::Allow if is_codex => return None,
+                HookAnswer::Allow => ("allow", "A person permitted this call through sayso."),
+                HookAnswer::Deny { reason, .. } => ("deny", reason.as_str()),
+                // Codex runs a call after "ask".
+                HookAnswer::OwnPrompt { reason } if is_codex || !event.can_prompt() => {
+                    ("deny", reason.as_str())
+                }
+                HookAnswer::OwnPrompt { reason } => ("ask", reason.as_str()),
+                _ => return None,
+            };
+            Some(hook_specific(event, &|out| {
+                out.plain_member("permissionDecision", decision);
+                out.key("permissionDecisionReason").text(reason);
+            }))
+        }
+        EventKind::Elicitation => match answer {
+            HookAnswer::Elicited { content } => Some(hook_specific(event, &|out| {
+                out.plain_member("action", "accept");
+                out.key("content").raw(content);
+            })),
+            HookAnswer::ElicitationDeclined => {
+                Some(hook_specific(event, &|out| out.plain_member("action", "decline")))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn hook_specific(event: &HookEvent, write: &dyn Fn(&mut JsonWriter)) -> String {
+    write_object(|out| {
+        out.key("hookSpecificOutput");
+        out.object(|out| {
+            out.key("hookEventName").text(&event.name);
+            write(out);
+        });
+    })
+}
+
+fn gemini(event: &HookEvent, answer: &HookAnswer) -> Option<String> {
+    if event.kind != EventKind::BeforeTool {
+        return None;
+    }
+    match answer {
+        HookAnswer::Allow => Some(write_object(|out| out.plain_member("decision", "allow"))),
+        HookAnswer::Deny { reason, .. } => Some(decision("deny", reason)),
+        // It opens Gemini's dialog even in yolo mode.
+        HookAnswer::OwnPrompt { reason } => Some(decision("ask", reason)),
+        _ => None,
+    }
+}
+
+fn cursor(event: &HookEvent, answer: &HookAnswer) -> Option<String> {
+    if event.kind != EventKind::BeforeTool {
+        return None;
+    }
+    let (permission, reason) = match answer {
+        HookAnswer::Allow => return Some(write_object(|out| out.plain_member("permission", "allow"))),
+        HookAnswer::Deny { reason, .. } => ("deny", reason),
+        // A generic tool hook of Cursor does not know "ask".
+        HookAnswer::OwnPrompt { reason } if event.name == "preToolUse" => ("deny", reason),
+        HookAnswer::OwnPrompt { reason } => ("ask", reason),
+        _ => return None,
+    };
+    Some(write_object(|out| {
+        out.text_members([("permission", permission), ("user_message", reason), ("agent_message", reason)]);
+    }))
+}
+
+/// The dialect of our own plugin. Only `allow` and `none` let a call pass.
+fn opencode(event: &HookEvent, answer: &HookAnswer) -> String {
+    match answer {
+        HookAnswer::Allow => write_object(|out| out.plain_member("decision", "allow")),
+        HookAnswer::Deny { reason, .. } => decision("deny", reason),
+        // A plugin cannot open opencode's dialog. If opencode itself asks, its dialog is open already.
+        HookAnswer::OwnPrompt { reason } if event.kind == EventKind::BeforeTool => decision("deny", reason),
+        _ => write_object(|out| out.plain_member("decision", "none")),
+    }
+}
+
+fn decision(decision: &str, reason: &str) -> String {
+    write_object(|out| out.text_members([("decision", decision), ("reason", reason)]))
+}
+
+#[cfg(test)]
+mod tests;

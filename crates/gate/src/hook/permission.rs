@@ -1,0 +1,323 @@
+//! Asks a person about a call.
+
+use std::time::{Duration, Instant};
+
+use seal::json::{OwnedDoc, write_object};
+
+use super::answer::HookAnswer;
+use super::event::{EventKind, ToolCall};
+use super::hub_session::{Hook, HubError, OwnQuestion, aaep_tool_name, member_text, write_event};
+use super::session_store::{CallPhase, CallRecord, LockedRecord, SessionRecord};
+use crate::description::{CallDescription, describe_call, speakable};
+use crate::risk::RiskClass;
+
+/// How long the hook tries to reach a hub again that was lost during a question. A hub that restarts knows the question.
+const RECONNECT_TIME: Duration = Duration::from_secs(5);
+const RECONNECT_DELAY: Duration = Duration::from_millis(200);
+/// Maximum duration of one request that waits for an answer.
+const MAX_WAIT: Duration = Duration::from_mins(1);
+/// How long before the hook gives up the hub itself ends the question, so that listeners hear that its time is over.
+const QUESTION_MARGIN_SECONDS: u64 = 2;
+
+/// What became of the question.
+enum Outcome {
+    /// A person said yes, and the hub has recorded that the call begins.
+    Accepted,
+    /// The call is refused, for this reason.
+    Refused(String),
+    /// A person stopped the whole session.
+    Stopped,
+    /// The question was withdrawn, because it was answered on the harness's own screen or the session ended.
+    Withdrawn,
+    /// No listener could be asked.
+    Unreachable,
+}
+
+/// Asks a person whether the call of this event may be made. If nobody can be asked, the harness's own prompt remains, or
+/// the call is refused if `is_required` is set.
+pub(super) async fn ask(hook: &mut Hook, is_required: bool) -> HookAnswer {
+    let outcome = match hook.event().call.clone() {
+        Some(call) => ask_person(hook, &call).await,
+        None => Ok(Outcome::Refused("sayso could not read which call this is".to_owned())),
+    };
+    hook.set_own_question(None);
+    let is_request = hook.event().kind == EventKind::PermissionRequest;
+    let nobody = |why: &str| match (is_required, is_request) {
+        (true, _) => HookAnswer::deny(format!("Not permitted: {why}, and the user's consent is required.")),
+        (false, true) => HookAnswer::NoOpinion,
+        (false, false) => HookAnswer::OwnPrompt { reason: format!("sayso could not ask: {why}.") },
+    };
+    match outcome {
+        Ok(Outcome::Accepted) => HookAnswer::Allow,
+        Ok(Outcome::Refused(reason)) => HookAnswer::deny(format!("Not permitted: {reason}.")),
+        Ok(Outcome::Stopped) => HookAnswer::Deny {
+            reason: "Not permitted: the user stopped this session. Do not go on.".to_owned(),
+            is_stop: true,
+        },
+        Ok(Outcome::Withdrawn) if is_request => HookAnswer::NoOpinion,
+        Ok(Outcome::Withdrawn) => HookAnswer::deny("Not permitted: the question was withdrawn."),
+        Ok(Outcome::Unreachable) => nobody("nobody is listening"),
+        Err(error) => {
+            report(&error);
+            nobody("there is no connection to sayso's hub")
+        }
+    }
+}
+
+/// Reports why the hub could not be used, on standard error.
+pub(super) fn report(error: &HubError) {
+    use std::io::Write as _;
+    drop(writeln!(std::io::stderr(), "sayso: {error}"));
+}
+
+async fn ask_person(hook: &mut Hook, call: &ToolCall) -> Result<Outcome, HubError> {
+    let description = describe_call(&call.tool, &call.input.doc().root());
+    let (key, session, token) = {
+        let mut locked = hook.lock().await?;
+        hook.ensure_session(&mut locked).await?;
+        let at = find_or_add(&mut locked.record, call, &hook.event().name);
+        let record = &locked.record.calls[at];
+        match record.phase {
+            // An earlier event of the same call was answered.
+            CallPhase::Accepted => return Ok(Outcome::Accepted),
+            CallPhase::Refused => return Ok(Outcome::Refused("the user said no to this call".to_owned())),
+            CallPhase::Announced | CallPhase::Asked => {}
+        }
+        let key = record.key.clone();
+        let body = question_body(hook, call, &description, &key);
+        let mut token = record.reply_token.clone();
+        if record.phase == CallPhase::Asked && !locked.is_awaited(&record.question())? {
+            // The process that asked was killed. A yes to its question must not permit a later call.
+            withdraw_abandoned(hook, &mut locked, &key, body.clone()).await;
+            token = None;
+        }
+        let token = if let Some(token) = token {
+            // Another process asks about this call already.
+            let question = locked.record.calls[at].question();
+            let mark = locked.mark_waiting(&question)?;
+            hook.set_own_question(Some(OwnQuestion { route: "confirmations", question, body, _mark: mark }));
+            token
+        } else {
+            // The attempt is stored before the question is asked, so that no later process repeats the request.
+            let record = &mut locked.record.calls[at];
+            record.attempt += 1;
+            record.phase = CallPhase::Asked;
+            let question = record.question();
+            hook.set_own_question(Some(OwnQuestion {
+                route: "confirmations",
+                question: question.clone(),
+                body: body.clone(),
+                _mark: locked.mark_waiting(&question)?,
+            }));
+            locked.save()?;
+            let asked = hook.post(&mut locked, "confirmations", "", &question, body).await?;
+            let token = member_text(&asked, "reply_token").ok_or(HubError::InvalidAnswer)?;
+            if let Some(record) = locked.record.find_key(&key) {
+                record.phase = CallPhase::Asked;
+                record.reply_token = Some(token.clone());
+            }
+            token
+        };
+        locked.save()?;
+        let session = locked.record.hub_session.clone().ok_or(HubError::InvalidAnswer)?;
+        (key, session, token)
+    };
+    let answer = wait(hook, &session, &token).await?;
+    let outcome = read_outcome(&answer);
+    let mut locked = match hook.lock().await {
+        Ok(locked) => locked,
+        // A yes counts only if it is recorded.
+        Err(error) if matches!(outcome, Outcome::Accepted) => return Err(error),
+        Err(_) => return Ok(outcome),
+    };
+    // Another event may have ended the call meanwhile; then there is nothing to permit.
+    let is_current = locked.record.hub_session.as_deref() == Some(&session);
+    let Some(record) = locked.record.find_key(&key).filter(|_| is_current) else {
+        return Ok(match outcome {
+            Outcome::Accepted => Outcome::Withdrawn,
+            other => other,
+        });
+    };
+    let question = record.question();
+    record.reply_token = None;
+    record.phase =
+        if matches!(outcome, Outcome::Accepted) { CallPhase::Accepted } else { CallPhase::Refused };
+    if matches!(outcome, Outcome::Withdrawn | Outcome::Unreachable) {
+        record.phase = CallPhase::Announced;
+    }
+    if matches!(outcome, Outcome::Accepted) {
+        // This uses up the yes. If the hub refuses, the yes does not cover this call, and the call is not permitted.
+        let event = invoked_event(call, &description, &key, true);
+        if let Err(error) = hook.send_events(&mut locked, &format!("invoked {key}"), &[event]).await {
+            if let Some(record) = locked.record.find_key(&key) {
+                record.phase = CallPhase::Refused;
+            }
+            locked.save()?;
+            report(&error);
+            return Ok(Outcome::Refused("sayso's hub could not record the consent".to_owned()));
+        }
+        if let Some(record) = locked.record.find_key(&key) {
+            record.is_invoked = true;
+        }
+    }
+    if matches!(outcome, Outcome::Stopped) {
+        locked.record.hub_session = None;
+        locked.record.generation += 1;
+    }
+    locked.save()?;
+    locked.clear_mark(&question);
+    Ok(outcome)
+}
+
+/// Withdraws a question whose process was killed. If it was killed before it learned the token, the repeated request returns
+/// it.
+async fn withdraw_abandoned(hook: &mut Hook, locked: &mut LockedRecord, key: &str, body: String) {
+    let Some(record) = locked.record.find_key(key) else { return };
+    let (question, mut token) = (record.question(), record.reply_token.take());
+    if token.is_none() {
+        let asked = hook.post(locked, "confirmations", "", &question, body).await;
+        token = asked.ok().and_then(|asked| member_text(&asked, "reply_token"));
+    }
+    let session = locked.record.hub_session.clone();
+    if let Some((session, token)) = session.zip(token) {
+        drop(hook.withdraw(&session, &token).await);
+    }
+}
+
+impl SessionRecord {
+    pub(super) fn find_key(&mut self, key: &str) -> Option<&mut CallRecord> {
+        self.calls.iter_mut().find(|call| call.key == key)
+    }
+}
+
+/// Finds the record of the call of an event, or adds one, and notes the event. A call without an id is the latest one with
+/// the same effect that has not seen this event, or about which somebody is being asked: a repeated event of a call
+/// that is answered is a new call.
+pub(super) fn find_or_add(record: &mut SessionRecord, call: &ToolCall, event: &str) -> usize {
+    let has_seen = |known: &CallRecord| known.events.split(' ').any(|name| name == event);
+    let found = match &call.id {
+        Some(id) => record.calls.iter().position(|known| known.id.as_ref() == Some(id)),
+        None => record.calls.iter().rposition(|known| {
+            known.digest == call.digest
+                && known.phase != CallPhase::Refused
+                && (!has_seen(known) || known.phase == CallPhase::Asked)
+        }),
+    };
+    let at = found.unwrap_or_else(|| {
+        let number = record.call_count;
+        let key = call.id.clone().unwrap_or_else(|| format!("{}#{number}", call.digest));
+        record.add_call(CallRecord {
+            key,
+            id: call.id.clone(),
+            digest: call.digest.clone(),
+            ..CallRecord::default()
+        })
+    });
+    if let Some(known) = record.calls.get_mut(at)
+        && !known.events.split(' ').any(|name| name == event)
+    {
+        if !known.events.is_empty() {
+            known.events.push(' ');
+        }
+        known.events.push_str(event);
+    }
+    at
+}
+
+/// Waits until the question is resolved. Withdraws it when the hook must answer.
+async fn wait(hook: &mut Hook, session: &str, token: &str) -> Result<OwnedDoc, HubError> {
+    let mut lost_at = None;
+    loop {
+        let left = hook.give_up_at().saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return hook.withdraw(session, token).await;
+        }
+        // The hub counts in whole seconds; a shorter rest is slept.
+        let wait = left.min(MAX_WAIT);
+        let waited = tokio::select! {
+            answer = hook.wait_for_answer(session, token, wait.max(Duration::from_secs(1))) => Some(answer),
+            () = tokio::time::sleep(left) => None,
+        };
+        match waited {
+            None => {}
+            Some(Ok(answer)) => {
+                lost_at = None;
+                if member_text(&answer, "status").as_deref() != Some("pending") {
+                    return Ok(answer);
+                }
+            }
+            Some(Err(error @ HubError::Refused { .. })) => return Err(error),
+            Some(Err(error)) => {
+                let lost_at = *lost_at.get_or_insert_with(Instant::now);
+                if lost_at.elapsed() >= RECONNECT_TIME.min(left) {
+                    return Err(error);
+                }
+                tokio::time::sleep(RECONNECT_DELAY).await;
+            }
+        }
+    }
+}
+
+fn read_outcome(answer: &OwnedDoc) -> Outcome {
+    let text = |name: &str| member_text(answer, name).unwrap_or_default();
+    match (text("status").as_str(), text("decision").as_str(), text("by").as_str()) {
+        ("stopped", ..) | (_, _, "stopped") => Outcome::Stopped,
+        ("resolved", "accept", "reply") => Outcome::Accepted,
+        ("resolved", _, "reply") => Outcome::Refused("the user said no".to_owned()),
+        ("resolved", _, "timeout") => Outcome::Refused("nobody answered in time".to_owned()),
+        ("resolved", _, "closure") => Outcome::Refused("the listener left without an answer".to_owned()),
+        ("resolved", _, "unreachable") => Outcome::Unreachable,
+        ("resolved", _, "cancelled") => Outcome::Withdrawn,
+        _ => Outcome::Refused("there is no valid answer".to_owned()),
+    }
+}
+
+fn question_body(hook: &Hook, call: &ToolCall, description: &CallDescription, key: &str) -> String {
+    let seconds = hook.question_seconds(QUESTION_MARGIN_SECONDS);
+    let folder = hook.event().working_folder().map(|folder| speakable(&folder, 300));
+    write_object(|out| {
+        out.key("action").text(&sentence(&description.text()));
+        out.key("consequence").text(&call.assessment.reason);
+        out.key("summary_normal").text(&sentence(&description.text()));
+        out.key("timeout_seconds").raw(&seconds.to_string());
+        out.plain_member("default_decision", "reject");
+        write_risk(out, call);
+        out.key("tool").text(&aaep_tool_name(&call.tool));
+        out.key("arguments").raw(&call.bound_arguments);
+        out.key("tool_call_id").text(key);
+        if let Some(folder) = folder {
+            out.key("extra_context");
+            out.object(|out| out.key("folder").text(&folder));
+        }
+    })
+}
+
+fn write_risk(out: &mut seal::json::JsonWriter, call: &ToolCall) {
+    let is_irreversible = call.assessment.class == RiskClass::Irreversible;
+    out.plain_member("risk_level", if is_irreversible { "high" } else { "medium" });
+    out.key("irreversible").boolean(is_irreversible);
+}
+
+/// Writes the event that a call begins. `is_permitted` says that a person permitted it; only then the event states its risk.
+pub(super) fn invoked_event(
+    call: &ToolCall,
+    description: &CallDescription,
+    key: &str,
+    is_permitted: bool,
+) -> String {
+    write_event("tool.invoked", |out| {
+        out.key("tool").text(&aaep_tool_name(&call.tool));
+        out.key("tool_call_id").text(key);
+        out.key("summary_normal").text(&sentence(&description.text()));
+        if is_permitted {
+            write_risk(out, call);
+            out.key("arguments").raw(&call.bound_arguments);
+        }
+    })
+}
+
+/// Ends a text with a full stop if it has no other end.
+pub(super) fn sentence(text: &str) -> String {
+    let text = text.trim_end();
+    if text.ends_with(['.', '!', '?', '…', ':', ';']) { text.to_owned() } else { format!("{text}.") }
+}

@@ -1,0 +1,109 @@
+//! Which tool calls are risky.
+//!
+//! The classification knows what is harmless; everything else is risky. It decides whether `--gate risky` asks about a call,
+//! and how serious a question sounds. docs/gates.md describes it for users.
+//!
+//! - `tools`: tools other than shells.
+//! - `shell`: shell commands, which are parsed, not searched for words.
+
+mod shell;
+mod tools;
+
+use seal::json::JsonValue;
+
+/// How much harm a call can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RiskClass {
+    /// It only reads, or makes a small change inside the project that is easy to undo.
+    Harmless,
+    /// It changes something that can be undone with some effort.
+    Risky,
+    /// It cannot be undone, or nobody knows what it does.
+    Irreversible,
+}
+
+/// The class of a call, and the reason in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assessment {
+    /// How much harm the call can do.
+    pub class: RiskClass,
+    /// What the call does that makes it so, as a sentence for the person.
+    pub reason: String,
+}
+
+impl Assessment {
+    pub(crate) fn new(class: RiskClass, reason: impl Into<String>) -> Self {
+        Self { class, reason: reason.into() }
+    }
+
+    pub(crate) fn harmless() -> Self {
+        Self::new(RiskClass::Harmless, "It only reads.")
+    }
+
+    pub(crate) fn unknown(what: &str) -> Self {
+        Self::new(
+            RiskClass::Irreversible,
+            format!("sayso does not know {what}, so it may not be possible to undo it."),
+        )
+    }
+
+    /// Returns the more serious of two assessments; the first one if they are equal.
+    #[must_use]
+    pub(crate) fn max(self, other: Self) -> Self {
+        if other.class > self.class { other } else { self }
+    }
+}
+
+/// Classifies a call of a tool with these arguments, in this working folder.
+///
+/// ```
+/// use gate::risk::{RiskClass, assess};
+/// use seal::json::OwnedDoc;
+/// let class = |command: &str| {
+///     let input = seal::json::write_object(|writer| writer.key("command").text(command));
+///     assess("Bash", &OwnedDoc::read(&input).unwrap().doc().root(), None).class
+/// };
+/// assert_eq!(class("git status | head"), RiskClass::Harmless);
+/// assert_eq!(class("git status; rm -r build"), RiskClass::Irreversible);
+/// assert_eq!(class("mkdir a"), RiskClass::Risky);
+/// ```
+pub fn assess(tool: &str, input: &JsonValue<'_>, working_folder: Option<&str>) -> Assessment {
+    match shell_command(tool, input) {
+        Some(command) => shell::assess(&command),
+        None => tools::assess(tool, input, working_folder),
+    }
+}
+
+/// Classifies a shell command.
+pub fn assess_command(command: &str) -> Assessment {
+    shell::assess(command)
+}
+
+/// Returns the command of a call of a shell.
+fn shell_command(tool: &str, input: &JsonValue<'_>) -> Option<String> {
+    const SHELLS: [&str; 9] = [
+        "Bash",
+        "bash",
+        "shell",
+        "exec_command",
+        "run_shell_command",
+        "run_in_terminal",
+        "Shell",
+        "run_terminal_cmd",
+        "local_shell",
+    ];
+    if !SHELLS.contains(&tool) {
+        return None;
+    }
+    let command = input.member("command").or_else(|| input.member("cmd"))?;
+    if let Some(text) = command.text() {
+        return Some(text.into_owned());
+    }
+    let words: Option<Vec<_>> = command.items().map(|word| word.text()).collect();
+    let words = words.filter(|words| !words.is_empty());
+    // Each word is quoted, because a list is not split again.
+    Some(words?.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,405 @@
+//! A parser for the part of the shell's language that is easy to judge: simple commands, pipes, lists, subshells, quotes,
+//! redirections and substitutions. It refuses everything else, such as loops, functions and here-documents.
+
+/// A command line: all simple commands in it, including those in subshells and substitutions.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Script {
+    pub(super) commands: Vec<SimpleCommand>,
+}
+
+/// A command with its arguments.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct SimpleCommand {
+    /// Names of the variables that are set for it.
+    pub(super) assignments: Vec<String>,
+    pub(super) words: Vec<Word>,
+    pub(super) redirections: Vec<Redirection>,
+}
+
+/// A word after quotes are removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    /// A text that is known.
+    Literal(String),
+    /// A text that contains the value of a variable or the output of a command.
+    Dynamic,
+}
+
+impl Word {
+    pub(super) fn literal(&self) -> Option<&str> {
+        match self {
+            Self::Literal(text) => Some(text),
+            Self::Dynamic => None,
+        }
+    }
+}
+
+/// A redirection of a stream.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Redirection {
+    /// Reads from a file, a string or a descriptor.
+    Input,
+    /// Writes to a file.
+    Output(Word),
+    /// Connects a descriptor with another one.
+    Duplicate,
+}
+
+/// Words that start something that is not a simple command.
+const RESERVED: &[&str] = &[
+    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select",
+    "function", "time", "coproc", "[[", "{", "}", "!",
+];
+
+/// Parses a command line. Returns `None` if it uses anything that this parser does not know.
+pub(super) fn parse(text: &str, max_depth: usize) -> Option<Script> {
+    let mut parser = Parser { chars: text.chars().collect(), at: 0, script: Script::default() };
+    parser.list(max_depth, None)?;
+    (parser.at == parser.chars.len()).then_some(parser.script)
+}
+
+struct Parser {
+    chars: Vec<char>,
+    at: usize,
+    script: Script,
+}
+
+impl Parser {
+    fn peek(&self) -> Option<char> {
+        self.chars.get(self.at).copied()
+    }
+
+    fn peek_second(&self) -> Option<char> {
+        self.chars.get(self.at + 1).copied()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let next = self.peek()?;
+        self.at += 1;
+        Some(next)
+    }
+
+    fn eat(&mut self, expected: char) -> bool {
+        let found = self.peek() == Some(expected);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Parses commands up to `end`, or to the end of the text.
+    fn list(&mut self, depth: usize, end: Option<char>) -> Option<()> {
+        if depth == 0 {
+            return None;
+        }
+        let mut command = SimpleCommand::default();
+        loop {
+            self.skip_blanks();
+            let Some(next) = self.peek() else {
+                self.push(command)?;
+                return end.is_none().then_some(());
+            };
+            if Some(next) == end {
+                self.at += 1;
+                return self.push(command);
+            }
+            match next {
+                '\n' | ';' => {
+                    self.at += 1;
+                    // `;;` belongs to `case`.
+                    if next == ';' && self.peek() == Some(';') {
+                        return None;
+                    }
+                    self.push(std::mem::take(&mut command))?;
+                }
+                '&' if self.peek_second() == Some('>') => {
+                    self.at += 2;
+                    self.eat('>');
+                    let target = self.redirection_target(depth)?;
+                    command.redirections.push(Redirection::Output(target));
+                }
+                '&' | '|' => {
+                    self.at += 1;
+                    if !self.eat(next) && next == '|' {
+                        self.eat('&');
+                    }
+                    self.push(std::mem::take(&mut command))?;
+                }
+                '(' => {
+                    // A subshell, which must start a command. `name()` would be a function.
+                    if !command.words.is_empty() || !command.assignments.is_empty() {
+                        return None;
+                    }
+                    self.at += 1;
+                    self.list(depth - 1, Some(')'))?;
+                    self.after_subshell(depth)?;
+                }
+                ')' => return None,
+                '#' => self.skip_comment(),
+                '<' | '>' if self.peek_second() == Some('(') => {
+                    self.at += 2;
+                    self.list(depth - 1, Some(')'))?;
+                    command.words.push(Word::Dynamic);
+                }
+                '<' | '>' => command.redirections.push(self.redirection(depth)?),
+                _ => self.word_of(&mut command, depth)?,
+            }
+        }
+    }
+
+    /// Handles what may follow a subshell: redirections and the end of the command.
+    fn after_subshell(&mut self, depth: usize) -> Option<()> {
+        let mut command = SimpleCommand::default();
+        loop {
+            self.skip_blanks();
+            match self.peek() {
+                Some('<' | '>') => command.redirections.push(self.redirection(depth)?),
+                None | Some('\n' | ';' | '&' | '|' | ')') => return self.push(command),
+                Some(_) => return None,
+            }
+        }
+    }
+
+    fn push(&mut self, command: SimpleCommand) -> Option<()> {
+        let name = command.words.first().and_then(Word::literal);
+        if name.is_some_and(|name| RESERVED.contains(&name)) {
+            return None;
+        }
+        if command != SimpleCommand::default() {
+            self.script.commands.push(command);
+        }
+        Some(())
+    }
+
+    fn skip_blanks(&mut self) {
+        loop {
+            match (self.peek(), self.peek_second()) {
+                (Some(' ' | '\t'), _) => self.at += 1,
+                (Some('\\'), Some('\n')) => self.at += 2,
+                _ => return,
+            }
+        }
+    }
+
+    fn skip_comment(&mut self) {
+        while self.peek().is_some_and(|c| c != '\n') {
+            self.at += 1;
+        }
+    }
+
+    fn redirection(&mut self, depth: usize) -> Option<Redirection> {
+        match self.next()? {
+            '<' => {
+                if self.eat('<') {
+                    // `<<<` is a string; `<<` is a here-document, which this parser does not read.
+                    if !self.eat('<') {
+                        return None;
+                    }
+                } else if self.eat('&') {
+                    self.redirection_target(depth)?;
+                    return Some(Redirection::Duplicate);
+                } else if self.eat('>') {
+                    return Some(Redirection::Output(self.redirection_target(depth)?));
+                }
+                self.redirection_target(depth)?;
+                Some(Redirection::Input)
+            }
+            '>' => {
+                if self.eat('&') {
+                    let target = self.redirection_target(depth)?;
+                    let is_descriptor = target
+                        .literal()
+                        .is_some_and(|text| text == "-" || text.chars().all(|c| c.is_ascii_digit()));
+                    return Some(if is_descriptor {
+                        Redirection::Duplicate
+                    } else {
+                        Redirection::Output(target)
+                    });
+                }
+                if !self.eat('>') {
+                    self.eat('|');
+                }
+                Some(Redirection::Output(self.redirection_target(depth)?))
+            }
+            _ => None,
+        }
+    }
+
+    fn redirection_target(&mut self, depth: usize) -> Option<Word> {
+        self.skip_blanks();
+        let (word, raw) = self.word(depth)?;
+        (!raw.is_empty()).then_some(word)
+    }
+
+    /// Reads a word and adds it to the command: as an assignment, as a descriptor before a redirection, or as an argument.
+    fn word_of(&mut self, command: &mut SimpleCommand, depth: usize) -> Option<()> {
+        let (word, raw) = self.word(depth)?;
+        if raw.is_empty() {
+            return None;
+        }
+        let is_descriptor = raw.chars().all(|c| c.is_ascii_digit());
+        if is_descriptor && matches!(self.peek(), Some('<' | '>')) {
+            return Some(());
+        }
+        if self.peek() == Some('(') {
+            return None;
+        }
+        if command.words.is_empty()
+            && let Some((name, _)) = raw.split_once('=')
+            && is_variable_name(name.strip_suffix('+').unwrap_or(name))
+        {
+            command.assignments.push(name.to_owned());
+            return Some(());
+        }
+        command.words.push(word);
+        Some(())
+    }
+
+    /// Reads a word. Returns its value, and its source.
+    fn word(&mut self, depth: usize) -> Option<(Word, String)> {
+        let start = self.at;
+        let (mut text, mut is_dynamic) = (String::new(), false);
+        while let Some(c) = self.peek() {
+            match c {
+                ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' => break,
+                '\'' => {
+                    self.at += 1;
+                    loop {
+                        match self.next()? {
+                            '\'' => break,
+                            c => text.push(c),
+                        }
+                    }
+                }
+                '"' => {
+                    self.at += 1;
+                    is_dynamic |= self.double_quotes(&mut text, depth)?;
+                }
+                '\\' => {
+                    self.at += 1;
+                    match self.next()? {
+                        '\n' => {}
+                        c => text.push(c),
+                    }
+                }
+                '`' => {
+                    self.backticks(depth)?;
+                    is_dynamic = true;
+                }
+                '$' => is_dynamic |= self.dollar(&mut text, depth)?,
+                // Values of `*`, `?`, `[` and `{` depend on files, or become several words.
+                '*' | '?' | '[' | '{' | '~' => {
+                    self.at += 1;
+                    text.push(c);
+                    is_dynamic |= c == '{';
+                }
+                c => {
+                    self.at += 1;
+                    text.push(c);
+                }
+            }
+        }
+        let raw: String = self.chars.get(start..self.at)?.iter().collect();
+        Some((if is_dynamic { Word::Dynamic } else { Word::Literal(text) }, raw))
+    }
+
+    /// Reads the rest of a text in double quotes. Returns whether it contains an expansion.
+    fn double_quotes(&mut self, text: &mut String, depth: usize) -> Option<bool> {
+        let mut is_dynamic = false;
+        loop {
+            match self.peek()? {
+                '"' => {
+                    self.at += 1;
+                    return Some(is_dynamic);
+                }
+                '\\' => {
+                    self.at += 1;
+                    match self.next()? {
+                        '\n' => {}
+                        c @ ('$' | '`' | '"' | '\\') => text.push(c),
+                        c => {
+                            text.push('\\');
+                            text.push(c);
+                        }
+                    }
+                }
+                '`' => {
+                    self.backticks(depth)?;
+                    is_dynamic = true;
+                }
+                '$' => is_dynamic |= self.dollar(text, depth)?,
+                c => {
+                    self.at += 1;
+                    text.push(c);
+                }
+            }
+        }
+    }
+
+    /// Reads what starts with a dollar sign. Returns whether it is an expansion.
+    fn dollar(&mut self, text: &mut String, depth: usize) -> Option<bool> {
+        self.at += 1;
+        match self.peek() {
+            Some('(') => {
+                // Arithmetic can contain assignments and substitutions.
+                if self.peek_second() == Some('(') {
+                    return None;
+                }
+                self.at += 1;
+                self.list(depth - 1, Some(')'))?;
+                Some(true)
+            }
+            Some('{') => {
+                self.at += 1;
+                // Only the plain form: the others can assign, run commands, or expand other variables.
+                while self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_') {
+                    self.at += 1;
+                }
+                self.eat('}').then_some(true)
+            }
+            Some('\'' | '"') => None,
+            Some(c)
+                if c.is_ascii_alphanumeric()
+                    || matches!(c, '_' | '?' | '#' | '@' | '*' | '$' | '!' | '-') =>
+            {
+                self.at += 1;
+                if c.is_ascii_alphabetic() || c == '_' {
+                    while self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_') {
+                        self.at += 1;
+                    }
+                }
+                Some(true)
+            }
+            _ => {
+                text.push('$');
+                Some(false)
+            }
+        }
+    }
+
+    /// Reads a substitution in backticks.
+    fn backticks(&mut self, depth: usize) -> Option<()> {
+        self.at += 1;
+        let mut inner = String::new();
+        loop {
+            match self.next()? {
+                '`' => break,
+                '\\' => match self.next()? {
+                    c @ ('`' | '\\' | '$') => inner.push(c),
+                    c => {
+                        inner.push('\\');
+                        inner.push(c);
+                    }
+                },
+                c => inner.push(c),
+            }
+        }
+        let nested = parse(&inner, depth - 1)?;
+        self.script.commands.extend(nested.commands);
+        Some(())
+    }
+}
+
+fn is_variable_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}

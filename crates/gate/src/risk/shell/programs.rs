@@ -1,0 +1,432 @@
+//! What single programs do.
+
+use super::parser::{Redirection, SimpleCommand, Word};
+use super::{MAX_DEPTH, assess_nested};
+use crate::risk::{Assessment, RiskClass};
+
+/// Programs that only read, whatever their arguments are.
+const READERS: &[&str] = &[
+    "ls",
+    "cat",
+    "head",
+    "tail",
+    "wc",
+    "pwd",
+    "echo",
+    "printf",
+    "true",
+    "false",
+    "test",
+    "[",
+    ":",
+    "which",
+    "type",
+    "whoami",
+    "id",
+    "uname",
+    "df",
+    "du",
+    "stat",
+    "basename",
+    "dirname",
+    "realpath",
+    "readlink",
+    "cut",
+    "tr",
+    "grep",
+    "egrep",
+    "fgrep",
+    "cmp",
+    "comm",
+    "nl",
+    "tac",
+    "rev",
+    "fold",
+    "paste",
+    "join",
+    "seq",
+    "sleep",
+    "jq",
+    "ps",
+    "free",
+    "uptime",
+    "md5sum",
+    "sha1sum",
+    "sha256sum",
+    "sha512sum",
+    "cksum",
+    "od",
+    "hexdump",
+    "strings",
+    "cd",
+    "nproc",
+    "tty",
+    "groups",
+    "diff",
+    "column",
+    "expr",
+    "getconf",
+    "arch",
+    "locale",
+    "lscpu",
+    "pgrep",
+];
+
+/// Programs that can be asked for their version without any risk.
+const VERSIONED: &[&str] = &[
+    "node", "npm", "npx", "python", "python3", "pip", "pip3", "cargo", "rustc", "rustup", "go", "gcc", "g++",
+    "clang", "make", "cmake", "java", "git", "docker", "bash", "ruby", "perl", "php", "deno", "bun", "pnpm",
+    "yarn", "tsc",
+];
+
+/// Programs whose effects cannot be undone.
+const DESTROYERS: &[&str] = &[
+    "rm", "rmdir", "unlink", "shred", "dd", "truncate", "mkfs", "wipefs", "fdisk", "parted", "sfdisk", "srm",
+    "kill", "pkill", "killall", "shutdown", "reboot", "poweroff", "halt", "dropdb", "crontab",
+];
+
+/// Programs that change files or packages in a way that can be undone with some effort.
+const CHANGERS: &[&str] = &["mkdir", "touch", "ln", "chmod", "chown", "chgrp"];
+
+/// Variables that change the language or the look of a program's output, and nothing else.
+const HARMLESS_VARIABLES: &[&str] =
+    &["LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TZ", "NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "CI"];
+
+pub(super) fn assess(command: &SimpleCommand, depth: usize) -> Assessment {
+    let mut assessment = Assessment::harmless();
+    for name in &command.assignments {
+        // A variable without a command stays in the shell, and can change what later commands do.
+        if !HARMLESS_VARIABLES.contains(&name.as_str()) {
+            assessment = assessment.max(Assessment::new(
+                RiskClass::Irreversible,
+                format!("It sets the variable {name}, which can change what programs do."),
+            ));
+        }
+    }
+    for redirection in &command.redirections {
+        if let Redirection::Output(target) = redirection
+            && !matches!(target.literal(), Some("/dev/null" | "/dev/stdout" | "/dev/stderr"))
+        {
+            assessment = assessment.max(Assessment::new(
+                RiskClass::Irreversible,
+                "It writes to a file and can replace its content.",
+            ));
+        }
+    }
+    if command.words.is_empty() {
+        return assessment;
+    }
+    assessment.max(assess_words(&command.words, depth))
+}
+
+fn assess_words(words: &[Word], depth: usize) -> Assessment {
+    if depth > MAX_DEPTH {
+        return Assessment::unknown("what such a deeply nested command does");
+    }
+    let Some((Word::Literal(program), arguments)) = words.split_first() else {
+        return Assessment::unknown("which program this runs");
+    };
+    // A program that is named by a path may be anything, unless it is one of the system's.
+    let name = match program.rsplit_once('/') {
+        None => program.as_str(),
+        Some(("/bin" | "/usr/bin", name)) => name,
+        Some(_) => return Assessment::unknown("what this program does"),
+    };
+    match name {
+        "sudo" | "doas" | "su" | "pkexec" | "run0" => {
+            Assessment::new(RiskClass::Irreversible, "It runs with the rights of another user.")
+        }
+        "env" | "nohup" | "nice" | "timeout" | "command" | "setsid" | "stdbuf" | "ionice" | "builtin"
+        | "xargs" | "chronic" => assess_wrapped(name, arguments, depth),
+        "exec" => Assessment::unknown("what replaces the shell"),
+        "sh" | "bash" | "dash" | "zsh" | "ksh" => assess_inner_shell(arguments, depth),
+        "find" => assess_find(arguments, depth),
+        "git" => assess_git(arguments),
+        "date" | "hostname" => only_if(
+            arguments.iter().all(|word| {
+                word.literal().is_some_and(|text| text.starts_with('+') || ["-u", "-I", "-R"].contains(&text))
+            }),
+            "It can change the system's clock or name.",
+        ),
+        "sort" | "tree" => only_if(
+            no_option(arguments, &["-o", "--output", "--compress-program", "-R", "-T"]),
+            "It can write to a file.",
+        ),
+        "file" => only_if(no_option(arguments, &["-C", "--compile"]), "It can write to a file."),
+        "rg" => only_if(no_option(arguments, &["--pre", "--hostname-bin"]), "It can run another program."),
+        "uniq" | "xxd" => {
+            only_if(operands(arguments) <= 1 && no_option(arguments, &["-r"]), "It can write to a file.")
+        }
+        "sed" => only_if(is_printing_sed(arguments), "It can change files or run programs."),
+        name if READERS.contains(&name) => Assessment::harmless(),
+        name if VERSIONED.contains(&name) && is_version_question(arguments) => Assessment::harmless(),
+        name if DESTROYERS.contains(&name) || name.starts_with("mkfs.") => Assessment::new(
+            RiskClass::Irreversible,
+            match name {
+                "rm" | "rmdir" | "unlink" | "shred" | "srm" => {
+                    "It deletes files, which cannot be undone.".to_owned()
+                }
+                "kill" | "pkill" | "killall" => "It ends running programs.".to_owned(),
+                _ => format!("{name} cannot be undone."),
+            },
+        ),
+        name if CHANGERS.contains(&name) => Assessment::new(RiskClass::Risky, "It changes files."),
+        "mv" | "cp" | "install" | "tee" | "rsync" => {
+            Assessment::new(RiskClass::Irreversible, "It can replace existing files.")
+        }
+        "curl" | "wget" | "ssh" | "scp" | "sftp" | "nc" | "ncat" | "telnet" | "ftp" => {
+            Assessment::new(RiskClass::Irreversible, "It contacts another computer.")
+        }
+        _ => Assessment::unknown(&format!("what {} does", crate::description::speakable(name, 60))),
+    }
+}
+
+fn only_if(is_harmless: bool, otherwise: &str) -> Assessment {
+    if is_harmless { Assessment::harmless() } else { Assessment::new(RiskClass::Irreversible, otherwise) }
+}
+
+/// Whether none of these options is among the arguments, also not joined with its value or with other letters, and no
+/// argument is unknown.
+fn no_option(arguments: &[Word], options: &[&str]) -> bool {
+    arguments.iter().all(|word| {
+        let Some(text) = word.literal() else { return false };
+        !options.iter().any(|option| {
+            if let Some(long) = option.strip_prefix("--") {
+                // An unambiguous beginning of a long option means the same.
+                text.strip_prefix("--").is_some_and(|given| {
+                    let given = given.split('=').next().unwrap_or_default();
+                    !given.is_empty() && long.starts_with(given)
+                })
+            } else {
+                let letter = option.trim_start_matches('-');
+                text.strip_prefix('-').is_some_and(|given| !given.starts_with('-') && given.contains(letter))
+            }
+        })
+    })
+}
+
+/// Returns the number of arguments that are not options. An unknown one counts twice.
+fn operands(arguments: &[Word]) -> usize {
+    arguments
+        .iter()
+        .map(|word| match word.literal() {
+            None => 2,
+            Some(text) => usize::from(!text.starts_with('-') || text == "-"),
+        })
+        .sum()
+}
+
+fn is_version_question(arguments: &[Word]) -> bool {
+    let texts: Option<Vec<_>> = arguments.iter().map(Word::literal).collect();
+    matches!(texts.as_deref(), Some(["--version" | "-V" | "-v" | "version" | "--help"]))
+}
+
+/// Judges the command behind a program that runs another one.
+fn assess_wrapped(wrapper: &str, arguments: &[Word], depth: usize) -> Assessment {
+    let unknown = || Assessment::unknown(&format!("what {wrapper} runs"));
+    // Options without a value, options with a value, and the number of words before the command.
+    let (flags, valued, leading): (&[&str], &[&str], usize) = match wrapper {
+        "env" => (&["-i", "-", "--ignore-environment"], &["-u", "--unset"], 0),
+        "nice" => (&[], &["-n", "--adjustment"], 0),
+        "timeout" => {
+            (&["--foreground", "--preserve-status", "-v"], &["-s", "-k", "--signal", "--kill-after"], 1)
+        }
+        "command" => (&["-v", "-V", "-p"], &[], 0),
+        "stdbuf" => (&[], &["-i", "-o", "-e"], 0),
+        "ionice" => (&["-t"], &["-c", "-n"], 0),
+        "setsid" => (&["-w", "-f", "-c"], &[], 0),
+        "xargs" => (
+            &["-0", "--null", "-r", "--no-run-if-empty", "-t", "--verbose", "-x"],
+            &["-n", "--max-args", "-P", "--max-procs", "-L", "-I", "-d", "--delimiter", "-s"],
+            0,
+        ),
+        _ => (&[], &[], 0),
+    };
+    let mut rest = arguments;
+    let mut leading_left = leading;
+    let mut assessment = Assessment::harmless();
+    while let Some((word, after)) = rest.split_first() {
+        let Some(text) = word.literal() else { return unknown() };
+        if text == "--" {
+            rest = after;
+            break;
+        }
+        if wrapper == "command" && matches!(text, "-v" | "-V") {
+            return Assessment::harmless();
+        }
+        if flags.contains(&text) {
+            rest = after;
+        } else if valued.contains(&text) {
+            let Some((_, after)) = after.split_first() else { return unknown() };
+            rest = after;
+        } else if valued.iter().any(|option| {
+            let joined = text.strip_prefix(option);
+            joined.is_some_and(|value| !option.starts_with("--") || value.starts_with('='))
+        }) {
+            rest = after;
+        } else if text.starts_with('-') {
+            return unknown();
+        } else if wrapper == "env"
+            && let Some((name, _)) = text.split_once('=')
+        {
+            let setting = SimpleCommand { assignments: vec![name.to_owned()], ..SimpleCommand::default() };
+            assessment = assessment.max(assess(&setting, depth));
+            rest = after;
+        } else if leading_left > 0 {
+            leading_left -= 1;
+            rest = after;
+        } else {
+            break;
+        }
+    }
+    if rest.is_empty() {
+        // `env` prints the environment, which can contain secrets, but changes nothing; `xargs` runs echo.
+        return if matches!(wrapper, "env" | "xargs" | "nice") { assessment } else { unknown() };
+    }
+    let mut words = rest.to_vec();
+    if wrapper == "xargs" {
+        // It adds arguments from its input, which nobody knows.
+        words.push(Word::Dynamic);
+    }
+    assessment.max(assess_words(&words, depth + 1))
+}
+
+/// Judges `sh -c 'COMMAND'`. A script file or commands on standard input are unknown.
+fn assess_inner_shell(arguments: &[Word], depth: usize) -> Assessment {
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let Some(text) = word.literal() else { break };
+        let Some(letters) = text.strip_prefix('-') else { break };
+        if letters.contains('c') && letters.chars().all(|c| "celux".contains(c)) {
+            let Some(Word::Literal(command)) = words.next() else { break };
+            return assess_nested(command, depth + 1);
+        }
+        if text == "--version" {
+            return Assessment::harmless();
+        }
+        if !letters.chars().all(|c| "elux".contains(c)) {
+            break;
+        }
+    }
+    Assessment::unknown("which script the shell runs")
+}
+
+fn assess_find(arguments: &[Word], depth: usize) -> Assessment {
+    let mut assessment = Assessment::harmless();
+    let mut at = 0;
+    while let Some(word) = arguments.get(at) {
+        at += 1;
+        let Some(text) = word.literal() else {
+            // A variable could hold an action such as -delete.
+            return Assessment::unknown("what find does with this argument");
+        };
+        match text {
+            "-delete" => {
+                return Assessment::new(RiskClass::Irreversible, "It deletes files, which cannot be undone.");
+            }
+            "-fprint" | "-fprint0" | "-fprintf" | "-fls" => {
+                assessment = assessment
+                    .max(Assessment::new(RiskClass::Irreversible, "It can replace a file's content."));
+            }
+            "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                let rest = arguments.get(at..).unwrap_or_default();
+                let is_end = |word: &Word| matches!(word.literal(), Some(";" | "+"));
+                let length = rest.iter().position(is_end).unwrap_or(rest.len());
+                let command: Vec<Word> = rest
+                    .get(..length)
+                    .unwrap_or_default()
+                    .iter()
+                    .map(|word| match word.literal() {
+                        Some(text) if text.contains("{}") => Word::Dynamic,
+                        _ => word.clone(),
+                    })
+                    .collect();
+                assessment = assessment.max(assess_words(&command, depth + 1));
+                at += length + 1;
+            }
+            _ => {}
+        }
+    }
+    assessment
+}
+
+/// Whether a call of `sed` only prints lines by number.
+fn is_printing_sed(arguments: &[Word]) -> bool {
+    let mut has_quiet = false;
+    let mut scripts = 0;
+    for word in arguments {
+        let Some(text) = word.literal() else { return false };
+        if text == "-n" {
+            has_quiet = true;
+        } else if text.starts_with('-') {
+            return false;
+        } else if scripts == 0 {
+            scripts += 1;
+            let is_printing = text
+                .strip_suffix('p')
+                .is_some_and(|lines| lines.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '$')));
+            if !is_printing {
+                return false;
+            }
+        }
+    }
+    has_quiet && scripts == 1
+}
+
+fn assess_git(arguments: &[Word]) -> Assessment {
+    let unknown = || Assessment::unknown("what this git command changes");
+    let mut words = Vec::new();
+    for word in arguments {
+        // A variable could hold an option.
+        let Some(text) = word.literal() else { return unknown() };
+        words.push(text);
+    }
+    let mut rest = words.as_slice();
+    let (command, options) = loop {
+        match rest {
+            ["--no-pager" | "--no-optional-locks" | "-P", after @ ..] | ["-C", _, after @ ..] => rest = after,
+            [command, after @ ..] if !command.starts_with('-') => break (*command, after),
+            ["--version"] => return Assessment::harmless(),
+            _ => return unknown(),
+        }
+    };
+    let begins = |names: &[&str]| {
+        options.iter().any(|option| {
+            let name = option.split('=').next().unwrap_or_default();
+            names
+                .iter()
+                .any(|bad| name == *bad || (bad.starts_with("--") && name.len() > 3 && bad.starts_with(name)))
+        })
+    };
+    let is_reading = match command {
+        "status" | "rev-parse" | "ls-files" | "ls-tree" | "blame" | "describe" | "shortlog" | "cat-file"
+        | "rev-list" | "merge-base" | "show-ref" | "for-each-ref" | "name-rev" | "count-objects"
+        | "check-ignore" | "var" => !begins(&["--output", "--textconv", "--filters"]),
+        "log" | "diff" | "show" => !begins(&["--output", "--ext-diff", "--textconv"]),
+        "branch" => options.iter().all(|option| {
+            ["-a", "-r", "-v", "-vv", "--list", "--show-current", "--all", "--remotes", "--verbose"]
+                .contains(option)
+        }),
+        "tag" => options.iter().all(|option| ["-l", "--list", "-n"].contains(option)),
+        "remote" => matches!(options, [] | ["-v"] | ["get-url", ..]),
+        "stash" | "worktree" => matches!(options, ["list", ..]),
+        "reflog" => matches!(options, [] | ["show", ..]),
+        "config" => matches!(options, ["--get" | "--list" | "-l", ..]),
+        _ => false,
+    };
+    if is_reading {
+        return Assessment::harmless();
+    }
+    match command {
+        "add" | "commit" | "switch" | "fetch" | "tag" | "mv"
+            if !begins(&["--amend", "--force", "-f", "--discard-changes"]) =>
+        {
+            Assessment::new(RiskClass::Risky, "It changes the repository.")
+        }
+        "push" => Assessment::new(RiskClass::Irreversible, "It publishes commits to another repository."),
+        "reset" | "clean" | "checkout" | "restore" | "rebase" | "branch" | "rm" => {
+            Assessment::new(RiskClass::Irreversible, "It can discard work that is not saved elsewhere.")
+        }
+        _ => unknown(),
+    }
+}
