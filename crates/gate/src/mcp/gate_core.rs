@@ -109,6 +109,8 @@ struct Waiter {
 struct OpenQuestion {
     key: Digest,
     tool: String,
+    /// The definition of the tool when the person was asked.
+    definition: Option<Digest>,
     waiters: Vec<Waiter>,
     short_name: String,
 }
@@ -157,6 +159,7 @@ struct RememberedYes {
     key: Digest,
     question: QuestionId,
     tool: String,
+    definition: Option<Digest>,
     short_name: String,
     expires_at: Instant,
 }
@@ -575,8 +578,13 @@ impl GateCore {
             let call = CallNumber(self.next_number());
             self.open_calls.insert(call);
             self.calls.insert(id, CallState::Waiting(yes.question));
-            let open =
-                OpenQuestion { key, tool: yes.tool, waiters: vec![waiter], short_name: yes.short_name };
+            let open = OpenQuestion {
+                key,
+                tool: yes.tool,
+                definition: yes.definition,
+                waiters: vec![waiter],
+                short_name: yes.short_name,
+            };
             self.questions.insert(yes.question, open);
             effects.push(Effect::Spend { question: yes.question, call, is_late: true });
             return;
@@ -592,7 +600,13 @@ impl GateCore {
         send_progress(&mut waiter, effects);
         self.calls.insert(id, CallState::Waiting(question));
         let short_name = description.short_name.clone();
-        let open = OpenQuestion { key, tool: request.tool.clone(), waiters: vec![waiter], short_name };
+        let open = OpenQuestion {
+            key,
+            definition: self.tools.definition(&request.tool),
+            tool: request.tool.clone(),
+            waiters: vec![waiter],
+            short_name,
+        };
         self.questions.insert(question, open);
         effects.push(Effect::Ask(question, Box::new(description)));
     }
@@ -649,7 +663,7 @@ impl GateCore {
                     return effects.push(Effect::ForgetYes(question));
                 };
                 self.is_stopped = false;
-                if self.tools.allow(&open.tool) {
+                if self.tools.allow(&open.tool, open.definition) {
                     effects.push(Effect::SavePins);
                 }
                 if self.is_closed {
@@ -661,7 +675,8 @@ impl GateCore {
                     self.open_calls.insert(call);
                     return effects.push(Effect::Spend { question, call, is_late: false });
                 }
-                let Some(OpenQuestion { key, tool, short_name, .. }) = self.questions.remove(&question)
+                let Some(OpenQuestion { key, tool, definition, short_name, .. }) =
+                    self.questions.remove(&question)
                 else {
                     return;
                 };
@@ -675,7 +690,14 @@ impl GateCore {
                 effects.push(Effect::Announce(format!(
                     "Nobody waits for {short_name} any more. Your yes is kept for {minutes} minutes, for the same call."
                 )));
-                self.remembered.push_back(RememberedYes { key, question, tool, short_name, expires_at });
+                self.remembered.push_back(RememberedYes {
+                    key,
+                    question,
+                    tool,
+                    definition,
+                    short_name,
+                    expires_at,
+                });
             }
         }
     }
@@ -695,6 +717,12 @@ impl GateCore {
         let Some(mut open) = self.questions.remove(&question) else {
             return self.finish(Some(call), CallOutcome::NotMade, effects);
         };
+        if self.tools.definition(&open.tool) != open.definition {
+            self.finish(Some(call), CallOutcome::NotMade, effects);
+            let sentence = "The call was not made, because the server changed the description of the tool while the person was asked. Call it again to ask again.";
+            self.questions.insert(question, open);
+            return self.refuse_question(question, sentence, effects);
+        }
         // The latest request is the one that the host most likely still waits for.
         let Some(waiter) = open.waiters.pop() else {
             return self.finish(Some(call), CallOutcome::NotMade, effects);
