@@ -90,17 +90,17 @@ impl HttpServer {
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            let message = Outgoing::read(line);
+            let message = Outgoing::read(&line);
             while requests.try_join_next().is_some() {}
             running.retain(|(_, task)| !task.is_finished());
             // In the newer protocol, closing the stream is what cancels a request.
-            if message.version.is_some() || lock(&self.state).protocol_version.is_none() {
-                if let Some(cancelled) = &message.cancels
-                    && let Some(index) = running.iter().position(|(id, _)| id == cancelled)
-                {
-                    running.swap_remove(index).1.abort();
-                    continue;
-                }
+            let is_modern = message.version.is_some() || lock(&self.state).protocol_version.is_none();
+            if is_modern
+                && let Some(cancelled) = &message.cancels
+                && let Some(index) = running.iter().position(|(id, _)| id == cancelled)
+            {
+                running.swap_remove(index).1.abort();
+                continue;
             }
             if let Some(id) = message.id.clone() {
                 let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { break };
@@ -274,10 +274,10 @@ impl HttpServer {
 }
 
 impl Outgoing {
-    fn read(line: Vec<u8>) -> Self {
+    fn read(line: &[u8]) -> Self {
         let mut tape = Tape::default();
         let mut outgoing = Self::default();
-        if let Some(doc) = std::str::from_utf8(&line).ok().and_then(|text| tape.read(text).ok()) {
+        if let Some(doc) = std::str::from_utf8(line).ok().and_then(|text| tape.read(text).ok()) {
             let root = doc.root();
             let envelope = Envelope::read(&root);
             let text = |name: &str| envelope.text_param(name);
@@ -351,7 +351,7 @@ fn encode_header(value: &str) -> String {
 /// Encodes bytes in base64 with padding.
 fn encode_base64(bytes: &[u8]) -> String {
     let mut text = seal::base64url::encode(bytes).replace('-', "+").replace('_', "/");
-    while text.len() % 4 != 0 {
+    while !text.len().is_multiple_of(4) {
         text.push('=');
     }
     text

@@ -133,7 +133,7 @@ fn run_command(options: GateOptions, program: &OsString, arguments: &[OsString])
             // A process of the group keeps the pipe open.
             let _ = tokio::task::spawn_blocking(move || group.terminate()).await;
         }
-        shared.run_in_background(|core, effects| core.close(effects)).await;
+        shared.run_in_background(GateCore::close).await;
         let _ = stop.send(());
         let _ = tokio::time::timeout(FAREWELL_TIMEOUT, narrating).await;
         status
@@ -180,7 +180,7 @@ fn run_url(options: GateOptions, url: Url, token: Option<&str>) -> Result<u8, Mc
             () = ended => 0,
             Some(signal) = received.recv() => u8::try_from(128 + signal.as_raw()).unwrap_or(1),
         };
-        shared.run_in_background(|core, effects| core.close(effects)).await;
+        shared.run_in_background(GateCore::close).await;
         let _ = stop.send(());
         let _ = tokio::time::timeout(FAREWELL_TIMEOUT, narrating).await;
         server.end_session().await;
@@ -207,7 +207,7 @@ fn pump_host(shared: &Shared, input: File) {
             Ok(Line::End) | Err(_) => break,
         }
     }
-    shared.run(|core, effects| core.close(effects));
+    shared.run(GateCore::close);
     shared.to_server.close();
 }
 

@@ -169,10 +169,10 @@ impl Tools {
             return if pin.is_some() { Verdict::Harmless } else { Verdict::Ask(AskReason::Changed) };
         }
         Verdict::Ask(match definition.annotations {
-            Annotations { read_only: Some(true), destructive: Some(true) } => AskReason::Destructive,
-            Annotations { read_only: Some(true), .. } => AskReason::UntrustedReadOnly,
             Annotations { destructive: Some(true), .. } => AskReason::Destructive,
+            Annotations { read_only: Some(true), .. } => AskReason::UntrustedReadOnly,
             Annotations { destructive: Some(false), .. } => AskReason::Modifying,
+            // By default, a tool that is not read-only is destructive.
             Annotations { read_only: Some(false), destructive: None } => AskReason::Destructive,
             Annotations { read_only: None, destructive: None } => AskReason::Unannotated,
         })

@@ -125,10 +125,11 @@ fn a_late_yes_expires() {
     let mut fixture = Fixture::new();
     late_yes(&mut fixture, 1, 1);
     late_yes(&mut fixture, 2, 2);
-    fixture.now += REMEMBERED_ANSWER_LIFETIME - std::time::Duration::from_millis(1);
+    let last_moment = std::time::Duration::from_millis(1);
+    fixture.now += REMEMBERED_ANSWER_LIFETIME.saturating_sub(last_moment);
     let effects = fixture.call(3, 1);
     assert!(spends(&effects).is_some_and(|(.., is_late)| is_late), "{effects:?}");
-    fixture.now += std::time::Duration::from_millis(1);
+    fixture.now += last_moment;
     let effects = fixture.call(4, 2);
     assert!(asked(&effects).is_some() && spends(&effects).is_none(), "{effects:?}");
 }
