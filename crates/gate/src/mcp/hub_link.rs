@@ -54,7 +54,10 @@ impl HubLink {
     pub(crate) async fn session(&self, need: Need) -> Result<(Arc<Session>, bool), Error> {
         let mut state = self.state.lock().await;
         if let Some(open) = &state.open {
-            return Ok((Arc::clone(&open.session), false));
+            if !is_stopped(&open.session).await {
+                return Ok((Arc::clone(&open.session), false));
+            }
+            state.open = None;
         }
         let is_recent = |failed_at: Instant| failed_at.elapsed() < HUB_RETRY_DELAY;
         if need == Need::Narration && state.failed_at.is_some_and(is_recent) {
@@ -106,6 +109,15 @@ impl HubLink {
             let _ = session.finish(format!("The MCP server {} is no longer used.", self.server)).await;
         }
         hub.close().await;
+    }
+}
+
+/// Whether somebody else has ended the session.
+async fn is_stopped(session: &Session) -> bool {
+    tokio::select! {
+        biased;
+        _ = session.watch_stop() => true,
+        () = std::future::ready(()) => false,
     }
 }
 

@@ -168,13 +168,13 @@ impl Tools {
             // Without a pin, nobody knows whether the definition has changed.
             return if pin.is_some() { Verdict::Harmless } else { Verdict::Ask(AskReason::Changed) };
         }
-        Verdict::Ask(match definition.annotations {
-            Annotations { destructive: Some(true), .. } => AskReason::Destructive,
-            Annotations { read_only: Some(true), .. } => AskReason::UntrustedReadOnly,
-            Annotations { destructive: Some(false), .. } => AskReason::Modifying,
-            // By default, a tool that is not read-only is destructive.
-            Annotations { read_only: Some(false), destructive: None } => AskReason::Destructive,
-            Annotations { read_only: None, destructive: None } => AskReason::Unannotated,
+        let Annotations { read_only, destructive } = definition.annotations;
+        // By default, a tool that is not read-only is destructive.
+        Verdict::Ask(match (read_only, destructive) {
+            (_, Some(true)) | (Some(false), None) => AskReason::Destructive,
+            (Some(true), _) => AskReason::UntrustedReadOnly,
+            (_, Some(false)) => AskReason::Modifying,
+            (None, None) => AskReason::Unannotated,
         })
     }
 
