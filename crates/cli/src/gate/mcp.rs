@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
 const MAX_NAME_CHARS: usize = 100;
 
 /// Runs the gate. The exit code is that of the server, or 2 if it could not run.
-pub(crate) fn run(arguments: Arguments) -> ExitCode {
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     if let Some(group) = arguments.guard {
         ::gate::mcp::watch(group);
         return ExitCode::SUCCESS;
@@ -55,22 +55,18 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
 
 impl Arguments {
     fn to_options(&self) -> Result<GateOptions, CommandError> {
-        let (target, words, default_name) = match &self.url {
-            Some(text) => {
-                let url = Url::parse_http(text).map_err(|error| {
-                    CommandError::cannot_run(format!("{text:?} is not an address: {error}"))
-                })?;
-                let default_name = url.host().to_owned();
-                (ServerTarget::Url(url, variable("SAYSO_MCP_TOKEN")), vec![text.clone()], default_name)
-            }
-            None => {
-                let Some((program, arguments)) = self.command.split_first() else {
-                    return Err(CommandError::cannot_run("no server: write its command after --"));
-                };
-                let words = self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-                let target = ServerTarget::Command(program.clone(), arguments.to_vec());
-                (target, words, default_name(&self.command))
-            }
+        let (target, words, default_name) = if let Some(text) = &self.url {
+            let url = Url::parse_http(text)
+                .map_err(|error| CommandError::cannot_run(format!("{text:?} is not an address: {error}")))?;
+            let default_name = url.host().to_owned();
+            (ServerTarget::Url(url, variable("SAYSO_MCP_TOKEN")), vec![text.clone()], default_name)
+        } else {
+            let Some((program, arguments)) = self.command.split_first() else {
+                return Err(CommandError::cannot_run("no server: write its command after --"));
+            };
+            let words = self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            let target = ServerTarget::Command(program.clone(), arguments.to_vec());
+            (target, words, default_name(&self.command))
         };
         let name = self.name.clone().unwrap_or(default_name);
         if name.trim().is_empty()
@@ -88,7 +84,7 @@ impl Arguments {
         };
         let hub = HubLocation::find(self.hub.as_deref())
             .map_err(|error| CommandError::cannot_run(error.to_string()))?;
-        let own_program = std::env::current_exe().map(OsString::from).unwrap_or_else(|_| "sayso".into());
+        let own_program = std::env::current_exe().map_or_else(|_| "sayso".into(), OsString::from);
         Ok(GateOptions {
             target,
             name,
