@@ -56,6 +56,15 @@ enum CliCommand {
     Backup(backup::BackupArgs),
     /// Check a backup and put it into an empty data folder.
     Restore(backup::RestoreArgs),
+    /// Connect a coding agent or MCP servers to sayso by editing their configuration.
+    Setup(gate::setup::Arguments),
+    /// Run your personal hub all the time, as a service of systemd.
+    #[command(subcommand)]
+    Service(gate::service::ServiceCommand),
+    /// Check the installation: the hub, listeners, coding agents and speech.
+    Doctor(gate::doctor::Arguments),
+    /// Put a gate between an editor and an agent that speaks ACP: sayso acp -- AGENT.
+    Acp(gate::acp::Arguments),
     /// Ask a person yes or no from a shell script. The exit code is 0 for yes and 1 for no.
     Ask(shell::AskArgs),
     /// Tell a person something from a shell script.
@@ -97,8 +106,15 @@ fn main() -> ExitCode {
         Err(error) => return usage::report_usage_error(&error),
     };
     let result = match arguments.command {
+        // The exit code of a gate is that of the program behind it.
+        CliCommand::Acp(arguments) => {
+            return gate::acp::run(&arguments).unwrap_or_else(|error| ExitCode::from(error.report() as u8));
+        }
         CliCommand::Validate(arguments) => Ok(validate::run(&arguments)),
         CliCommand::Explain(arguments) => explain::run(&arguments),
+        CliCommand::Setup(arguments) => gate::setup::run(&arguments),
+        CliCommand::Doctor(arguments) => gate::doctor::run(&arguments),
+        CliCommand::Service(command) => gate::service::run(&command),
         CliCommand::Ask(arguments) => shell::ask(&arguments),
         CliCommand::Tell(arguments) => shell::tell(&arguments),
         CliCommand::Schema(arguments) => schema::run(&arguments),
