@@ -7,6 +7,7 @@ mod browser;
 mod conformance;
 mod debian;
 mod fuzz;
+mod gates;
 mod interop;
 mod mutants;
 mod npm;
@@ -44,6 +45,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   page                 tests the modules of the listening page that need no browser, in Node.js
   rules [N]            switches off each rule in turn, and checks that the test recordings that break only that rule are then
                        accepted; with N, only every Nth rule
+  gates [--only NAME]  installs the real programs that the gates are made for, and runs them through the gates; NAME is mcp
   fuzz [RUNS]          fuzzes each target, 200000 runs by default
   mutants [--in-diff REF] [PATH...]
                        installs cargo-mutants, changes the code that decides about consent and access, one expression at a time, and
@@ -112,6 +114,8 @@ fn main() -> ExitCode {
         ["mutants", ref arguments @ ..] if let Some(selection) = MutationSelection::parse(arguments) => {
             plan.add("mutants", StageLane::Compile, &[], move |log| mutants::run(log, &selection));
         }
+        ["gates"] => drop(gates::add_stages(&mut plan, None)),
+        ["gates", "--only", name] if gates::add_stages(&mut plan, Some(name)) => {}
         ["bench"] => bench::add_stages(&mut plan, None, false),
         ["bench", "quick"] => bench::add_stages(&mut plan, None, true),
         ["bench", name] => bench::add_stages(&mut plan, Some(name), false),
