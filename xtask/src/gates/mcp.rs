@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::stage::{StageLog, StageOutcome, StageResult, command_output, root};
-use crate::test_programs;
 
 /// The scenarios of the conformance suite that concern a transport. The others test OAuth, which the gate does not do.
 const CONFORMANCE_SCENARIOS: [&str; 4] =
@@ -16,8 +15,7 @@ const CONFORMANCE_SCENARIOS: [&str; 4] =
 pub(crate) fn run(log: &StageLog) -> StageResult {
     let folder = install_node_packages(log)?;
     let python = install_python_packages(log)?;
-    test_programs::build(log)?;
-    let sayso = test_programs::sayso_binary(log)?;
+    let sayso = build_sayso(log)?;
     let data = folder.join("data");
     let everything = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
     let in_folder = |program: &Path| {
@@ -68,6 +66,13 @@ pub(crate) fn run(log: &StageLog) -> StageResult {
         Some(_) => StageOutcome::Passed,
         None => StageOutcome::Skipped("the conformance suite needs Node.js 22; the rest passed".to_owned()),
     })
+}
+
+/// Builds the binary and returns its path. The other test programs are not needed.
+fn build_sayso(log: &StageLog) -> Result<PathBuf, String> {
+    log.cargo(&["build", "--locked", "-p", "sayso-cli"])?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    Ok(target.join("debug/sayso"))
 }
 
 fn sources() -> PathBuf {
@@ -159,7 +164,7 @@ impl Hub {
             .args(["--hub-total-questions-per-minute", "100000"])
             .stdin(Stdio::null())
             .stdout(Stdio::null());
-        let (child, line) = start_and_wait(&mut command.stderr(Stdio::piped()), "listening on http://")?;
+        let (child, line) = start_and_wait(command.stderr(Stdio::piped()), "listening on http://")?;
         let url = line.trim_start_matches("listening on ").trim().to_owned();
         Ok(Self { child, url })
     }
@@ -205,11 +210,9 @@ fn start_and_wait(command: &mut Command, text: &str) -> Result<(Child, String), 
     let mut lines = BufReader::new(output.ok_or("sayso has no output")?).lines();
     let found = lines.by_ref().map_while(Result::ok).find(|line| line.contains(text));
     std::thread::spawn(move || lines.for_each(drop));
-    match found {
-        Some(line) => Ok((child, line)),
-        None => {
-            end(&mut child);
-            Err(format!("sayso did not print {text:?}"))
-        }
+    if let Some(line) = found {
+        return Ok((child, line));
     }
+    end(&mut child);
+    Err(format!("sayso did not print {text:?}"))
 }
