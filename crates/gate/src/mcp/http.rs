@@ -16,7 +16,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::limits::{MAX_HTTP_REQUESTS, MAX_LINE_BYTES};
-use super::message::{Envelope, RequestId, error_line};
+use super::message::{RequestId, RpcEnvelope, error_line};
 use super::outbox::{LineSink, lock};
 use super::shared::Shared;
 
@@ -279,7 +279,7 @@ impl Outgoing {
         let mut outgoing = Self::default();
         if let Some(doc) = std::str::from_utf8(line).ok().and_then(|text| tape.read(text).ok()) {
             let root = doc.root();
-            let envelope = Envelope::read(&root);
+            let envelope = RpcEnvelope::read(&root);
             let text = |name: &str| envelope.text_param(name);
             outgoing.method =
                 envelope.method.and_then(|method| method.text()).map(std::borrow::Cow::into_owned);
@@ -298,7 +298,8 @@ impl Outgoing {
             }
             // A batch is answered as a whole; its first request stands for all of them.
             if outgoing.method.is_none() {
-                let first = root.items().map(|item| Envelope::read(&item)).find(|item| item.method.is_some());
+                let first =
+                    root.items().map(|item| RpcEnvelope::read(&item)).find(|item| item.method.is_some());
                 outgoing.id = first.and_then(|first| first.request_id());
             }
         }
@@ -312,7 +313,7 @@ fn is_response_to(text: &str, id: &RequestId) -> bool {
     let mut tape = Tape::default();
     let Ok(doc) = tape.read(text) else { return false };
     let answers = |message: &seal::json::JsonValue<'_>| {
-        let envelope = Envelope::read(message);
+        let envelope = RpcEnvelope::read(message);
         envelope.method.is_none() && envelope.request_id().as_ref() == Some(id)
     };
     answers(&doc.root()) || doc.root().items().any(|item| answers(&item))

@@ -118,15 +118,16 @@ impl GateCore {
         }
         let number = self.next_number();
         let expected = batch.items().filter_map(|item| {
-            let envelope = Envelope::read(&item);
+            let envelope = RpcEnvelope::read(&item);
             envelope.method.and(envelope.request_id())
         });
         self.batches.insert(number, Batch { open: expected.collect(), responses: Vec::new() });
         for (item, decision) in decisions {
             let batch = Some(number);
             if decision.passes() {
-                let id =
-                    Envelope::read(&item).request_id().filter(|_| Envelope::read(&item).method.is_some());
+                let id = RpcEnvelope::read(&item)
+                    .request_id()
+                    .filter(|_| RpcEnvelope::read(&item).method.is_some());
                 self.register(&decision, now, effects);
                 if let Some(id) = id {
                     if let Some(CallState::Running(running)) = self.calls.get_mut(&id) {
@@ -149,8 +150,8 @@ impl GateCore {
         if message.kind() != JsonKind::Object {
             return Decision::Pass;
         }
-        let Ok(envelope) = Envelope::read_strictly(message) else {
-            let envelope = Envelope::read(message);
+        let Ok(envelope) = RpcEnvelope::read_strictly(message) else {
+            let envelope = RpcEnvelope::read(message);
             return Decision::Refuse(envelope.request_id(), AMBIGUOUS);
         };
         let id = envelope.request_id();

@@ -32,7 +32,7 @@ use seal::{Digest, canonicalize_exact};
 use super::describe::{describe_arguments, make_harmless};
 use super::limits::*;
 use super::message::{
-    Envelope, INVALID_REQUEST, PARSE_ERROR, RequestId, ToolCallRequest, cancelled_line, copy_response,
+    INVALID_REQUEST, PARSE_ERROR, RequestId, RpcEnvelope, ToolCallRequest, cancelled_line, copy_response,
     error_line, progress_line, refusal_line,
 };
 use super::outcome::CallOutcome;
@@ -113,7 +113,7 @@ struct Waiter {
 }
 
 #[derive(Debug)]
-struct OpenQuestion {
+struct HeldQuestion {
     key: Digest,
     tool: String,
     /// The definition of the tool when the person was asked.
@@ -196,7 +196,7 @@ pub(crate) struct GateCore {
     elicits: bool,
     calls: HashMap<RequestId, CallState>,
     tracked: HashMap<RequestId, TrackedRequest>,
-    questions: HashMap<QuestionId, OpenQuestion>,
+    questions: HashMap<QuestionId, HeldQuestion>,
     remembered: VecDeque<RememberedYes>,
     retries: VecDeque<PendingRetry>,
     tasks: HashMap<String, CallNumber>,

@@ -62,7 +62,7 @@ impl GateCore {
             let call = CallNumber(self.next_number());
             self.open_calls.insert(call);
             self.calls.insert(id, CallState::Waiting(yes.question));
-            let open = OpenQuestion {
+            let open = HeldQuestion {
                 key,
                 tool: yes.tool,
                 definition: yes.definition,
@@ -84,7 +84,7 @@ impl GateCore {
         send_progress(&mut waiter, effects);
         self.calls.insert(id, CallState::Waiting(question));
         let short_name = description.short_name.clone();
-        let open = OpenQuestion {
+        let open = HeldQuestion {
             key,
             definition: self.tools.definition(&request.tool),
             tool: request.tool.clone(),
@@ -159,7 +159,7 @@ impl GateCore {
                     self.open_calls.insert(call);
                     return effects.push(Effect::Spend { question, call, is_late: false });
                 }
-                let Some(OpenQuestion { key, tool, definition, short_name, .. }) =
+                let Some(HeldQuestion { key, tool, definition, short_name, .. }) =
                     self.questions.remove(&question)
                 else {
                     return;

@@ -41,7 +41,7 @@ impl GateCore {
         if message.kind() != JsonKind::Object {
             return true;
         }
-        let envelope = Envelope::read(message);
+        let envelope = RpcEnvelope::read(message);
         if envelope.method.is_some() {
             self.handle_server_request(message, &envelope, effects);
             return true;
@@ -91,7 +91,7 @@ impl GateCore {
     fn handle_server_request(
         &mut self,
         message: &JsonValue<'_>,
-        envelope: &Envelope<'_>,
+        envelope: &RpcEnvelope<'_>,
         effects: &mut Vec<Effect>,
     ) {
         if envelope.is_method("notifications/tools/list_changed") {
