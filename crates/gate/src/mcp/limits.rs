@@ -39,7 +39,8 @@ pub const MAX_PENDING_RETRIES: usize = 64;
 /// announced.
 pub const MAX_NARRATED_CALLS: usize = 128;
 
-/// Maximum number of requests whose answers the gate waits for, such as `tools/list`.
+/// Maximum number of requests whose answers the gate waits for: calls of harmless tools, and as many others, such as `tools/list`.
+/// Further ones pass, but the gate does not look at their answers.
 pub const MAX_TRACKED_REQUESTS: usize = 1024;
 
 /// Maximum number of tools of one server that the gate knows. Further tools count as unknown.

@@ -212,6 +212,8 @@ impl GateCore {
                 };
                 self.tracked.insert(id.clone(), TrackedRequest { kind, batch: None });
             }
+            // A host that never waits for answers must not fill the memory.
+            Decision::Call { .. } if self.calls.len() >= MAX_TRACKED_REQUESTS => {}
             Decision::Call { id, request, .. } => {
                 let key = self.call_key(request);
                 let call = match key.and_then(|key| self.take_retry(key, request, now, effects)) {

@@ -211,12 +211,13 @@ fn long_batches_and_too_many_batches_with_gated_calls_are_refused() {
 fn calls_beyond_the_limit_of_narration_pass_and_this_is_said_once() {
     let mut fixture = Fixture::new();
     let mut announcements = 0;
-    for id in 0..MAX_NARRATED_CALLS + 10 {
+    for id in 0..MAX_TRACKED_REQUESTS + 10 {
         let effects = fixture.host(&call_line(id, "read", "{}", ""));
         assert_eq!(to_server(&effects).len(), 1);
         announcements += effects.iter().filter(|effect| matches!(effect, Effect::Announce(_))).count();
     }
     assert_eq!(announcements, 1);
+    assert_eq!(fixture.core.calls.len(), MAX_TRACKED_REQUESTS);
 }
 
 #[test]
