@@ -37,7 +37,6 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   asp [check]          writes the diagram and tables of docs/asp.md, and docs/asp-vectors.json, or checks that they are up to date
   oracle               compares sayso with the schemas and fixtures that AAEP's authors published, if ../shared contains them
   interop              installs published AAEP clients and runs them against the hub
-  gates [--only NAME]  installs coding agents (claude, codex, gemini, opencode) and runs them with `sayso hook` against a scripted model
   speech               installs speech-dispatcher and PulseAudio, and checks recordings of what sayso says through them
   braille              installs brltty and liblouis, and checks what `sayso listen --braille` shows on a virtual display
   browser              installs Debian's Chromium and tests the listening page in it
@@ -46,6 +45,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   page                 tests the modules of the listening page that need no browser, in Node.js
   rules [N]            switches off each rule in turn, and checks that the test recordings that break only that rule are then
                        accepted; with N, only every Nth rule
+  gates [--only NAME]  installs the real programs that the gates are made for, and runs them through the gates; NAME is claude, codex, gemini,
+                       opencode, mcp, acp or otlp
   fuzz [RUNS]          fuzzes each target, 200000 runs by default
   mutants [--in-diff REF] [PATH...]
                        installs cargo-mutants, changes the code that decides about consent and access, one expression at a time, and
@@ -102,12 +103,8 @@ fn main() -> ExitCode {
             plan.add("interop", StageLane::Compile, &[], interop::run);
             plan.add("web subscriber", StageLane::Compile, &[], interop::web_subscriber);
         }
-        ["gates"] => gates::HARNESSES.iter().for_each(|harness| add_gate_stage(&mut plan, harness, &[])),
-        ["gates", "--only", name]
-            if let Some(harness) = gates::HARNESSES.iter().find(|harness| harness.name == name) =>
-        {
-            add_gate_stage(&mut plan, harness, &[]);
-        }
+        ["gates"] => drop(gates::add_stages(&mut plan, None, StageLane::Compile, &[])),
+        ["gates", "--only", name] if gates::add_stages(&mut plan, Some(name), StageLane::Compile, &[]) => {}
         ["speech"] => plan.add("speech", StageLane::Compile, &[], speech::run),
         ["braille"] => plan.add("braille", StageLane::Compile, &[], braille::run),
         ["browser"] => plan.add("browser", StageLane::Compile, &[], browser::run),
@@ -143,8 +140,9 @@ fn add_all_stages(plan: &mut Plan<'_>) {
     plan.add("braille", StageLane::Waiting, &["build"], braille::run);
 
     add_test_stages(plan);
-    // One real coding agent is enough here; `cargo xtask gates` runs all of them.
-    add_gate_stage(plan, &gates::HARNESSES[0], &["build", "packages"]);
+    for gate in gates::REPRESENTATIVE {
+        gates::add_stages(plan, Some(gate), StageLane::Test, &["build", "packages"]);
+    }
     add_rules_stage(plan, 1);
     plan.add("web subscriber", StageLane::Test, &["build", "packages"], interop::web_subscriber);
     plan.add("interop", StageLane::Test, &["build", "packages"], interop::run);
@@ -179,10 +177,6 @@ fn add_test_stages(plan: &mut Plan<'_>) {
     plan.add("oracle", StageLane::Test, &["build"], oracle::run);
     plan.add("conformance", StageLane::Test, &["build"], |_| conformance::check());
     plan.add("asp", StageLane::Test, &["build"], |_| asp::check());
-}
-
-fn add_gate_stage<'a>(plan: &mut Plan<'a>, harness: &'static gates::HarnessPackage, after: &'a [&'a str]) {
-    plan.add(harness.name, StageLane::Test, after, move |log| gates::run(log, harness));
 }
 
 fn add_rules_stage(plan: &mut Plan<'_>, step: u64) {

@@ -138,7 +138,7 @@ fn main() -> ExitCode {
         CliCommand::Asp(command) => asp::run(&command),
         // The exit code is that of the server.
         #[cfg(unix)]
-        CliCommand::Mcp(arguments) => return gate::mcp::run(arguments),
+        CliCommand::Mcp(arguments) => return gate::mcp::run(&arguments),
     };
     ExitCode::from(result.unwrap_or_else(file::CommandError::report) as u8)
 }

@@ -133,6 +133,11 @@ impl HttpResponse {
         self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().trim()
     }
 
+    /// Returns a header, if it is there and is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
     /// Returns whether the body is a stream of server-sent events.
     pub fn is_event_stream(&self) -> bool {
         self.content_type().to_ascii_lowercase().starts_with("text/event-stream")

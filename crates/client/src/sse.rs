@@ -1,5 +1,7 @@
 //! A parser for server-sent events that accepts bytes in chunks of any size.
 
+use std::time::Duration;
+
 /// One event of a stream. An event without data only sets the id to resume from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SseEvent {
@@ -44,6 +46,7 @@ pub struct SseParser {
     is_after_carriage_return: bool,
     is_first_line: bool,
     max_event_bytes: usize,
+    retry: Option<Duration>,
 }
 
 impl SseParser {
@@ -57,6 +60,7 @@ impl SseParser {
             is_after_carriage_return: false,
             is_first_line: true,
             max_event_bytes,
+            retry: None,
         }
     }
 
@@ -81,6 +85,11 @@ impl SseParser {
                 }
             }
         }
+    }
+
+    /// Returns how long the server asks to wait before the client reconnects.
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry
     }
 
     /// Returns whether the incomplete event exceeds the limit.
@@ -127,6 +136,7 @@ impl SseParser {
                 None => self.current.data = Some(value.to_owned()),
             },
             "id" if !value.contains('\0') => self.current.id = Some(value.to_owned()),
+            "retry" => self.retry = value.parse().ok().map(Duration::from_millis).or(self.retry),
             _ => {}
         }
         None
@@ -180,6 +190,13 @@ mod tests {
             "\u{feff}data: one\r\n\r\ndata:two\rdata: lines\r\rdata\n\ndata:\ndata:x\n\n\u{feff}data: y\n\n";
         let events = read(&mut SseParser::new(1000), &[text.as_bytes()]);
         assert_eq!(events, ["one", "two\nlines", "", "\nx"].map(data_event));
+    }
+
+    #[test]
+    fn the_delay_that_the_server_asks_for_is_kept() {
+        let mut parser = SseParser::new(1000);
+        assert_eq!(read(&mut parser, &[b"retry: 500\n\nretry: soon\n\n"]), []);
+        assert_eq!(parser.retry(), Some(Duration::from_millis(500)));
     }
 
     #[test]

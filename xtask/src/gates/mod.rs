@@ -1,51 +1,39 @@
-//! `cargo xtask gates`: real coding agents, pinned by version, against a scripted model.
-//!
-//! The tests are in `crates/cli/tests/harnesses`. The installations are large, so each harness has its own folder, and
-//! `cargo xtask test` runs only Claude Code.
+//! `cargo xtask gates`: the gates with the real programs that they are made for.
 
-use std::path::Path;
-use std::process::Command;
+mod acp;
+mod harness;
+mod mcp;
+mod otlp;
 
-use crate::stage::{StageLog, root};
-use crate::test_programs;
+use crate::stage::{Plan, StageLane};
 
-/// A harness: its name, which its tests contain, and its npm packages.
-pub(crate) struct HarnessPackage {
-    pub(crate) name: &'static str,
-    packages: &'static [&'static str],
-}
+/// The gates that `cargo xtask test` runs. The installations of the others are large.
+pub(crate) const REPRESENTATIVE: [&str; 4] = ["claude", "mcp", "acp", "otlp"];
 
-/// All harnesses that can run here. Cursor and VS Code cannot.
-pub(crate) const HARNESSES: [HarnessPackage; 4] = [
-    // Claude Code needs Node.js 22. An installation without a version would pick an old Claude Code on an old Node.js.
-    HarnessPackage { name: "claude", packages: &["@anthropic-ai/claude-code@2.1.325", "node@22.23.3"] },
-    HarnessPackage { name: "codex", packages: &["@openai/codex@0.166.0"] },
-    HarnessPackage { name: "gemini", packages: &["@google/gemini-cli@0.61.0"] },
-    HarnessPackage { name: "opencode", packages: &["opencode-ai@1.18.33"] },
-];
-
-/// Installs a harness, if necessary, and runs its tests.
-pub(crate) fn run(log: &StageLog, harness: &HarnessPackage) -> Result<(), String> {
-    let folder = root().join("target/gates");
-    install(log, &folder.join(harness.name), harness)?;
-    let mut tests = test_programs::test_command(log, "harnesses")?;
-    tests.args(["--ignored", "--nocapture", "--test-threads=1", harness.name]).env("HARNESSES", &folder);
-    log.run(&mut tests)
-}
-
-fn install(log: &StageLog, folder: &Path, harness: &HarnessPackage) -> Result<(), String> {
-    let error = |error: std::io::Error| format!("cannot install {}: {error}", harness.name);
-    let (marker, wanted) = (folder.join("installed"), harness.packages.join("\n"));
-    if std::fs::read_to_string(&marker).is_ok_and(|installed| installed == wanted) {
-        return Ok(());
+/// Adds the stages of all gates, or of one. Returns whether there is such a gate.
+pub(crate) fn add_stages<'a>(
+    plan: &mut Plan<'a>,
+    only: Option<&str>,
+    lane: StageLane,
+    after: &'a [&'a str],
+) -> bool {
+    let is_wanted = |name: &str| only.is_none_or(|only| only == name);
+    let mut is_known = false;
+    for harness in harness::HARNESSES.iter().filter(|harness| is_wanted(harness.name)) {
+        plan.add(harness.name, lane, after, move |log| harness::run(log, harness));
+        is_known = true;
     }
-    std::fs::create_dir_all(folder).map_err(error)?;
-    std::fs::write(folder.join("package.json"), r#"{"name":"gates","private":true}"#).map_err(error)?;
-    log.run(
-        Command::new("npm")
-            .args(["install", "--no-audit", "--no-fund", "--save-exact"])
-            .args(harness.packages)
-            .current_dir(folder),
-    )?;
-    std::fs::write(marker, wanted).map_err(error)
+    if is_wanted("mcp") {
+        plan.add("mcp", lane, after, mcp::run);
+        is_known = true;
+    }
+    if is_wanted("acp") {
+        plan.add("acp", lane, after, acp::run);
+        is_known = true;
+    }
+    if is_wanted("otlp") {
+        plan.add("otlp", lane, after, otlp::run);
+        is_known = true;
+    }
+    is_known
 }

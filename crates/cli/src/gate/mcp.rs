@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ::gate::mcp::{GateOptions, HubAddress, ServerTarget, ServerTrust, default_name};
-use client::HubLocation;
+use client::{HubLocation, Url};
 
 use crate::file::CommandError;
 
@@ -23,8 +23,12 @@ pub(crate) struct Arguments {
     /// Offer questions of the server (elicitations) to listeners as well. The first answer counts.
     #[arg(long)]
     elicit: bool,
+    /// Address of a server that speaks streamable HTTP, instead of a command. The environment variable SAYSO_MCP_TOKEN can contain
+    /// an access token for it.
+    #[arg(long, value_name = "URL", conflicts_with = "command")]
+    url: Option<String>,
     /// Command that starts the server, with its arguments.
-    #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["guard"])]
+    #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["guard", "url"])]
     command: Vec<OsString>,
     /// End this process group when standard input ends. For internal use.
     #[arg(long, value_name = "GROUP", hide = true, exclusive = true)]
@@ -35,7 +39,7 @@ pub(crate) struct Arguments {
 const MAX_NAME_CHARS: usize = 100;
 
 /// Runs the gate. The exit code is that of the server, or 2 if it could not run.
-pub(crate) fn run(arguments: Arguments) -> ExitCode {
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     if let Some(group) = arguments.guard {
         ::gate::mcp::watch(group);
         return ExitCode::SUCCESS;
@@ -51,10 +55,20 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
 
 impl Arguments {
     fn to_options(&self) -> Result<GateOptions, CommandError> {
-        let Some((program, arguments)) = self.command.split_first() else {
-            return Err(CommandError::cannot_run("no server: write its command after --"));
+        let (target, words, default_name) = if let Some(text) = &self.url {
+            let url = Url::parse_http(text)
+                .map_err(|error| CommandError::cannot_run(format!("{text:?} is not an address: {error}")))?;
+            let default_name = url.host().to_owned();
+            (ServerTarget::Url(url, variable("SAYSO_MCP_TOKEN")), vec![text.clone()], default_name)
+        } else {
+            let Some((program, arguments)) = self.command.split_first() else {
+                return Err(CommandError::cannot_run("no server: write its command after --"));
+            };
+            let words = self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            let target = ServerTarget::Command(program.clone(), arguments.to_vec());
+            (target, words, default_name(&self.command))
         };
-        let name = self.name.clone().unwrap_or_else(|| default_name(&self.command));
+        let name = self.name.clone().unwrap_or(default_name);
         if name.trim().is_empty()
             || name.chars().count() > MAX_NAME_CHARS
             || name.chars().any(char::is_control)
@@ -63,7 +77,6 @@ impl Arguments {
                 format!("the name of the server must have 1 to {MAX_NAME_CHARS} characters; use --name");
             return Err(CommandError::cannot_run(message));
         }
-        let words: Vec<_> = self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let trust = match &self.trust {
             None => ServerTrust::default(),
             Some(file) => ServerTrust::read(file, &name, &words)
@@ -71,15 +84,19 @@ impl Arguments {
         };
         let hub = HubLocation::find(self.hub.as_deref())
             .map_err(|error| CommandError::cannot_run(error.to_string()))?;
-        let token = std::env::var("SAYSO_TOKEN").ok().filter(|token| !token.is_empty());
-        let own_program = std::env::current_exe().map(OsString::from).unwrap_or_else(|_| "sayso".into());
+        let own_program = std::env::current_exe().map_or_else(|_| "sayso".into(), OsString::from);
         Ok(GateOptions {
-            target: ServerTarget::Command(program.clone(), arguments.to_vec()),
+            target,
             name,
             trust,
-            hub: HubAddress { url: hub.url.to_string(), token },
+            hub: HubAddress { url: hub.url.to_string(), token: variable("SAYSO_TOKEN") },
             elicit: self.elicit,
             guard_command: vec![own_program, "mcp".into(), "--guard".into()],
         })
     }
+}
+
+/// Returns an environment variable, unless it is empty.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -6,3 +6,4 @@ mod kill;
 mod questions;
 mod support;
 mod transparency;
+mod url;

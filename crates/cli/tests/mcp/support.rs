@@ -53,7 +53,10 @@ impl Gate {
         let url =
             hub.map_or_else(|| "http://127.0.0.1:1".to_owned(), |hub| format!("http://{}", hub.address));
         let mut command = Command::new(binary());
-        command.args(["mcp", "--name", "files", "--hub", &url]).args(arguments).arg("--").args(server);
+        command.args(["mcp", "--name", "files", "--hub", &url]).args(arguments);
+        if !server.is_empty() {
+            command.arg("--").args(server);
+        }
         command
             .env("XDG_DATA_HOME", folder.path().join("data"))
             .env_remove("SAYSO_URL")

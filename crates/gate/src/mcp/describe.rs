@@ -1,5 +1,7 @@
 //! Says in words what a call does.
 
+use std::fmt::Write as _;
+
 use seal::json::{JsonKind, JsonValue};
 
 /// Maximum number of characters of one text in a sentence. The question's details contain the whole text.
@@ -23,7 +25,7 @@ pub(crate) fn describe_arguments(arguments: Option<&JsonValue<'_>>) -> Option<St
         if text.len() > MAX_ARGUMENTS_CHARS {
             let rest = total - index;
             let (noun, verb) = if rest == 1 { ("argument", "is") } else { ("arguments", "are") };
-            text.push_str(&format!(" {rest} more {noun} {verb} only in the details."));
+            let _ = write!(text, " {rest} more {noun} {verb} only in the details.");
             break;
         }
         if index > 0 {
@@ -32,7 +34,7 @@ pub(crate) fn describe_arguments(arguments: Option<&JsonValue<'_>>) -> Option<St
         let name = make_harmless(&key.text().unwrap_or_default(), MAX_NAME_CHARS);
         let value = describe_value(&value, 0);
         let end = if value.ends_with(['.', '!', '?']) { "" } else { "." };
-        text.push_str(&format!("{name}: {value}{end}"));
+        let _ = write!(text, "{name}: {value}{end}");
     }
     (!text.is_empty()).then_some(text)
 }
@@ -92,7 +94,7 @@ pub(crate) fn make_harmless(text: &str, max_chars: usize) -> String {
     let name = |code: u32| format!("(control character U+{code:04X})");
     let mut harmless = seal::escape_controls(&cut, name);
     if total > max_chars {
-        harmless.push_str(&format!("… (the first {max_chars} of {total} characters; the details have all)"));
+        let _ = write!(harmless, "… (the first {max_chars} of {total} characters; the details have all)");
     }
     harmless
 }

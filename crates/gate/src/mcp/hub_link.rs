@@ -54,7 +54,10 @@ impl HubLink {
     pub(crate) async fn session(&self, need: Need) -> Result<(Arc<Session>, bool), Error> {
         let mut state = self.state.lock().await;
         if let Some(open) = &state.open {
-            return Ok((Arc::clone(&open.session), false));
+            if !is_stopped(&open.session).await {
+                return Ok((Arc::clone(&open.session), false));
+            }
+            state.open = None;
         }
         let is_recent = |failed_at: Instant| failed_at.elapsed() < HUB_RETRY_DELAY;
         if need == Need::Narration && state.failed_at.is_some_and(is_recent) {
@@ -109,8 +112,44 @@ impl HubLink {
     }
 }
 
-/// Returns the id of the gate's agent: `mcp-` and the name of the server, with only letters, digits and a few signs.
+/// Whether somebody else has ended the session.
+async fn is_stopped(session: &Session) -> bool {
+    tokio::select! {
+        biased;
+        _ = session.watch_stop() => true,
+        () = std::future::ready(()) => false,
+    }
+}
+
+/// Returns the id of the gate's agent: `mcp-` and the letters of the server's name. Digits are left out, because AAEP does not
+/// allow versions in an agent's id. A hash keeps servers apart whose names differ only in the rest.
 fn agent_id(server: &str) -> String {
-    let keep = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' };
-    format!("mcp-{}", server.chars().take(64).map(keep).collect::<String>())
+    let words = server.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| !word.is_empty());
+    let mut id = words.fold("mcp".to_owned(), |id, word| format!("{id}-{word}"));
+    id.truncate(64);
+    if id.strip_prefix("mcp-") != Some(server) {
+        // Letters only, so that no part looks like a version.
+        let hash = seal::Digest::of(server.as_bytes());
+        id.push('-');
+        id.extend(hash.as_bytes().iter().take(8).map(|byte| char::from(b'a' + byte % 26)));
+    }
+    id
+}
+
+#[cfg(test)]
+mod tests {
+    use super::agent_id;
+
+    #[test]
+    fn the_agents_id_has_no_version_and_is_different_for_each_server() {
+        assert_eq!(agent_id("files"), "mcp-files");
+        assert_eq!(agent_id("git-hub"), "mcp-git-hub");
+        let ids = ["127.0.0.1", "127.0.0.2", "files v1.2.3", "files", "Dateien ü", "", &"x".repeat(300)]
+            .map(agent_id);
+        for (index, id) in ids.iter().enumerate() {
+            assert!(id.starts_with("mcp-") && id.len() < 80, "{id}");
+            assert!(id.chars().all(|c| c.is_ascii_alphabetic() || c == '-'), "{id}");
+            assert!(!ids[..index].contains(id), "{id}");
+        }
+    }
 }

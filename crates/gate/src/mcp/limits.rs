@@ -39,7 +39,8 @@ pub const MAX_PENDING_RETRIES: usize = 64;
 /// announced.
 pub const MAX_NARRATED_CALLS: usize = 128;
 
-/// Maximum number of requests whose answers the gate waits for, such as `tools/list`.
+/// Maximum number of requests whose answers the gate waits for: calls of harmless tools, and as many others, such as `tools/list`.
+/// Further ones pass, but the gate does not look at their answers.
 pub const MAX_TRACKED_REQUESTS: usize = 1024;
 
 /// Maximum number of tools of one server that the gate knows. Further tools count as unknown.
@@ -74,3 +75,6 @@ pub const HUB_RETRY_DELAY: Duration = Duration::from_secs(2);
 
 /// How long the group of the server's processes has to end after it was asked to.
 pub const TERMINATION_GRACE: Duration = Duration::from_secs(2);
+
+/// Maximum number of requests to a server behind a URL that are not answered yet. Further messages wait.
+pub const MAX_HTTP_REQUESTS: usize = 64;

@@ -25,16 +25,9 @@ pub(crate) fn read_line(reader: &mut impl BufRead, max_bytes: usize) -> io::Resu
             if available.is_empty() {
                 return Ok(if line.is_empty() { Line::End } else { Line::Complete(line) });
             }
-            match available.iter().position(|byte| *byte == b'\n') {
-                Some(index) => {
-                    line.extend_from_slice(available.get(..=index).unwrap_or_default());
-                    (index + 1, true)
-                }
-                None => {
-                    line.extend_from_slice(available);
-                    (available.len(), false)
-                }
-            }
+            let end = available.iter().position(|byte| *byte == b'\n').map(|index| index + 1);
+            line.extend_from_slice(available.get(..end.unwrap_or(available.len())).unwrap_or_default());
+            (end.unwrap_or(available.len()), end.is_some())
         };
         reader.consume(used);
         if is_complete {
@@ -50,18 +43,12 @@ pub(crate) fn read_line(reader: &mut impl BufRead, max_bytes: usize) -> io::Resu
 pub(crate) fn read_rest(reader: &mut impl BufRead, part: &mut dyn FnMut(&[u8])) -> bool {
     let (used, is_complete) = match reader.fill_buf() {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => return true,
-        Err(_) => return false,
-        Ok([]) => return false,
-        Ok(available) => match available.iter().position(|byte| *byte == b'\n') {
-            Some(index) => {
-                part(available.get(..=index).unwrap_or_default());
-                (index + 1, true)
-            }
-            None => {
-                part(available);
-                (available.len(), false)
-            }
-        },
+        Err(_) | Ok([]) => return false,
+        Ok(available) => {
+            let end = available.iter().position(|byte| *byte == b'\n').map(|index| index + 1);
+            part(available.get(..end.unwrap_or(available.len())).unwrap_or_default());
+            (end.unwrap_or(available.len()), end.is_some())
+        }
     };
     reader.consume(used);
     !is_complete

@@ -47,7 +47,7 @@ impl fmt::Display for RequestId {
 
 /// The members of a JSON-RPC message that decide what it is.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Envelope<'d> {
+pub(crate) struct RpcEnvelope<'d> {
     pub(crate) id: Option<JsonValue<'d>>,
     pub(crate) method: Option<JsonValue<'d>>,
     pub(crate) params: Option<JsonValue<'d>>,
@@ -57,7 +57,7 @@ pub(crate) struct Envelope<'d> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ambiguous;
 
-impl<'d> Envelope<'d> {
+impl<'d> RpcEnvelope<'d> {
     /// Reads the envelope of an object. The last of several equal members counts, as in most parsers.
     pub(crate) fn read(object: &JsonValue<'d>) -> Self {
         let mut envelope = Self::default();
@@ -259,7 +259,7 @@ mod tests {
 
     fn strict(text: &str) -> Result<(), Ambiguous> {
         let mut tape = Tape::default();
-        Envelope::read_strictly(&tape.read(text).unwrap().root()).map(drop)
+        RpcEnvelope::read_strictly(&tape.read(text).unwrap().root()).map(drop)
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod child;
 mod describe;
 mod elicit;
 mod gate_core;
+mod http;
 mod hub_link;
 mod lines;
 mod message;
@@ -39,6 +40,8 @@ pub mod limits;
 
 use std::ffi::OsString;
 
+use client::Url;
+
 pub use child::watch;
 pub use hub_link::HubAddress;
 pub use stdio::{McpError, run};
@@ -49,6 +52,8 @@ pub use trust::{ServerTrust, TrustFileError};
 pub enum ServerTarget {
     /// A program that speaks MCP on its standard input and output.
     Command(OsString, Vec<OsString>),
+    /// A server behind this address that speaks streamable HTTP, with an access token if it needs one.
+    Url(Url, Option<String>),
 }
 
 /// How the gate works.

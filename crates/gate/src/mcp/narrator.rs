@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::elicit;
-use super::gate_core::{CallDescription, CallNumber, Effect, QuestionId, QuestionOutcome};
+use super::gate_core::{CallDescription, CallNumber, Effect, GateCore, QuestionId, QuestionOutcome};
 use super::hub_link::{HubLink, Need};
 use super::limits::{ANSWER_TIMEOUT, MAX_NARRATED_CALLS, PROGRESS_INTERVAL};
 use super::message::RequestId;
@@ -96,25 +96,21 @@ impl Narrator {
         self.link.finish().await;
     }
 
+    fn work(&self) -> Work {
+        Work { shared: self.shared.clone(), link: self.link.clone(), grants: self.grants.clone() }
+    }
+
     fn handle(&mut self, effect: Effect) {
         match effect {
             Effect::Ask(question, description) => {
-                let work = Work {
-                    shared: self.shared.clone(),
-                    link: self.link.clone(),
-                    grants: self.grants.clone(),
-                };
+                let work = self.work();
                 self.questions.retain(|_, task| !task.is_finished());
                 self.questions.insert(question, self.tasks.spawn(work.ask(question, *description)));
             }
             Effect::Spend { question, call, is_late } => {
                 let (sender, news) = mpsc::unbounded_channel();
                 self.calls.insert(call, sender);
-                let work = Work {
-                    shared: self.shared.clone(),
-                    link: self.link.clone(),
-                    grants: self.grants.clone(),
-                };
+                let work = self.work();
                 self.tasks.spawn(work.spend(question, call, is_late, news));
             }
             Effect::ForgetYes(question) => drop(lock(&self.grants).remove(&question)),
@@ -130,11 +126,7 @@ impl Narrator {
                 }
                 let (sender, news) = mpsc::unbounded_channel();
                 self.calls.insert(call, sender);
-                let work = Work {
-                    shared: self.shared.clone(),
-                    link: self.link.clone(),
-                    grants: self.grants.clone(),
-                };
+                let work = self.work();
                 let counter = Arc::clone(&self.narrations);
                 self.tasks.spawn(async move {
                     work.narrate(*description, news).await;
@@ -152,11 +144,7 @@ impl Narrator {
                 }
             }
             Effect::Announce(text) => {
-                let work = Work {
-                    shared: self.shared.clone(),
-                    link: self.link.clone(),
-                    grants: self.grants.clone(),
-                };
+                let work = self.work();
                 self.tasks.spawn(async move {
                     if let Ok(session) = work.session(Need::Narration).await {
                         let _ = session.progress(ProgressUpdate::new(text)).await;
@@ -174,11 +162,7 @@ impl Narrator {
                 }
             }
             Effect::Elicit(id, request) => {
-                let work = Work {
-                    shared: self.shared.clone(),
-                    link: self.link.clone(),
-                    grants: self.grants.clone(),
-                };
+                let work = self.work();
                 self.elicitations.retain(|_, task| !task.is_finished());
                 let task = self.tasks.spawn(work.elicit(id.clone(), request));
                 self.elicitations.insert(id, task);
@@ -212,7 +196,7 @@ impl Work {
                 let Some(stopped) = watched.upgrade().map(|session| session.watch_stop()) else { return };
                 let reason = stopped.await;
                 if reason == StopReason::Person {
-                    shared.run_in_background(|core, effects| core.handle_person_stop(effects)).await;
+                    shared.run_in_background(GateCore::handle_person_stop).await;
                 }
                 if let Some(session) = watched.upgrade() {
                     link.forget(&session).await;
@@ -237,7 +221,7 @@ impl Work {
         };
         self.shared
             .run_in_background(move |core, effects| {
-                core.handle_answer(question, outcome, Instant::now(), effects)
+                core.handle_answer(question, outcome, Instant::now(), effects);
             })
             .await;
     }
@@ -274,19 +258,11 @@ impl Work {
         is_late: bool,
         mut news: mpsc::UnboundedReceiver<CallNews>,
     ) {
-        let grant = lock(&self.grants).remove(&question);
-        let spent = match &grant {
-            None => Err("The call was not made, because the person's answer is no longer valid. Call it again to ask again.".to_owned()),
-            Some(_) => Ok(()),
-        };
-        let (session, granted) = match grant {
-            Some(grant) => grant,
-            None => {
-                self.shared
-                    .run_in_background(move |core, effects| core.handle_spent(question, call, spent, effects))
-                    .await;
-                return;
-            }
+        let Some((session, granted)) = lock(&self.grants).remove(&question) else {
+            let sentence = "The call was not made, because the person's answer is no longer valid. Call it again to ask again.";
+            let spent = Err(sentence.to_owned());
+            self.report_spent(question, call, spent).await;
+            return;
         };
         if is_late {
             let text = "The agent repeats a call that you have allowed. Your earlier yes is used for it now.";
@@ -295,21 +271,20 @@ impl Work {
         match session.start_call(granted).await {
             Err(error) => {
                 let sentence = error_sentence("the tool", &error);
-                self.shared
-                    .run_in_background(move |core, effects| {
-                        core.handle_spent(question, call, Err(sentence), effects)
-                    })
-                    .await;
+                self.report_spent(question, call, Err(sentence)).await;
             }
             Ok(tool_call) => {
-                self.shared
-                    .run_in_background(move |core, effects| {
-                        core.handle_spent(question, call, Ok(()), effects)
-                    })
-                    .await;
+                self.report_spent(question, call, Ok(())).await;
                 follow(&session, tool_call, &mut news).await;
             }
         }
+    }
+
+    async fn report_spent(&self, question: QuestionId, call: CallNumber, spent: Result<(), String>) {
+        let report = move |core: &mut GateCore, effects: &mut Vec<Effect>| {
+            core.handle_spent(question, call, spent, effects);
+        };
+        self.shared.run_in_background(report).await;
     }
 
     /// Announces a call that needs no question, and follows it to its end.
@@ -332,7 +307,7 @@ impl Work {
         let Ok(session) = self.session(Need::Question).await else { return };
         if let Some(response) = elicit::ask(&session, &id, &request).await {
             self.shared
-                .run_in_background(move |core, effects| core.answer_elicitation(&id, response, effects))
+                .run_in_background(move |core, effects| core.answer_elicitation(&id, &response, effects))
                 .await;
         }
     }

@@ -1,11 +1,13 @@
 //! Runs the gate: starts the server, passes lines on, forwards signals and returns the server's exit code.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use client::{HttpClient, Url};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use thiserror::Error;
@@ -13,9 +15,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
 use super::child::{Guard, ProcessGroup, ServerProcess, exit_code};
-use super::gate_core::GateCore;
+use super::gate_core::{Effect, GateCore};
+use super::http::{HttpServer, HttpSink};
 use super::hub_link::HubLink;
-use super::limits::{MAX_LINE_BYTES, TERMINATION_GRACE};
+use super::limits::{MAX_HTTP_REQUESTS, MAX_LINE_BYTES, TERMINATION_GRACE};
 use super::lines::{Line, read_line, read_rest};
 use super::narrator::Narrator;
 use super::outbox::Outbox;
@@ -47,37 +50,55 @@ pub enum McpError {
 
 /// Runs the gate until the server has ended. Returns the server's exit code.
 pub fn run(options: GateOptions) -> Result<u8, McpError> {
-    let GateOptions {
-        target: ServerTarget::Command(program, arguments),
-        name,
-        trust,
-        hub,
-        elicit,
-        guard_command,
-    } = options;
-    let host_input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let host_output = io::stdout().as_fd().try_clone_to_owned()?;
+    match options.target.clone() {
+        ServerTarget::Command(program, arguments) => run_command(options, &program, &arguments),
+        ServerTarget::Url(url, token) => run_url(options, url, token.as_deref()),
+    }
+}
+
+/// What both kinds of servers have in common.
+struct Gate {
+    shared: Arc<Shared>,
+    narrator: Narrator,
+    effects: mpsc::UnboundedReceiver<Effect>,
+    host_output: OwnedFd,
+    host_end: oneshot::Receiver<()>,
+}
+
+impl Gate {
+    /// Starts to read what the host sends.
+    fn start(options: GateOptions, to_server: Outbox) -> Result<Self, McpError> {
+        let GateOptions { name, trust, hub, elicit, .. } = options;
+        let host_input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+        let host_output = io::stdout().as_fd().try_clone_to_owned()?;
+        let pin_file = PinFile::find(&name);
+        let pins = pin_file.as_ref().map_or_else(|| Some(std::collections::HashMap::new()), PinFile::read);
+        let core = GateCore::new(name.clone(), Tools::new(trust, pins), elicit);
+        let to_host = Outbox::new(Box::new(File::from(host_output.try_clone()?)));
+        let (shared, effects) = Shared::new(core, to_server, to_host);
+        let narrator = Narrator::new(Arc::clone(&shared), HubLink::new(hub, name), pin_file);
+        let (host_ended, host_end) = oneshot::channel();
+        spawn_thread("host", {
+            let shared = Arc::clone(&shared);
+            move || {
+                pump_host(&shared, host_input);
+                let _ = host_ended.send(());
+            }
+        })?;
+        Ok(Self { shared, narrator, effects, host_output, host_end })
+    }
+}
+
+fn run_command(options: GateOptions, program: &OsString, arguments: &[OsString]) -> Result<u8, McpError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // From here on no signal ends the gate without its server.
     let signals = runtime.block_on(async { catch_signals() });
     let start_error = |error| McpError::Start(program.to_string_lossy().into_owned(), error);
-    let server = ServerProcess::start(&program, &arguments).map_err(start_error)?;
+    let server = ServerProcess::start(program, arguments).map_err(start_error)?;
     let group = server.group;
-    let pin_file = PinFile::find(&name);
-    let pins = pin_file.as_ref().map_or_else(|| Some(std::collections::HashMap::new()), PinFile::read);
-    let core = GateCore::new(name.clone(), Tools::new(trust, pins), elicit);
-    let to_host = Outbox::new(Box::new(File::from(host_output.try_clone()?)));
-    let (shared, effects) = Shared::new(core, Outbox::new(Box::new(server.stdin)), to_host);
-    let narrator = Narrator::new(Arc::clone(&shared), HubLink::new(hub, name), pin_file);
-
-    let (host_ended, host_end) = oneshot::channel();
-    spawn_thread("host", {
-        let shared = Arc::clone(&shared);
-        move || {
-            pump_host(&shared, host_input);
-            let _ = host_ended.send(());
-        }
-    })?;
+    let guard_command = options.guard_command.clone();
+    let Gate { shared, narrator, effects, host_output, host_end } =
+        Gate::start(options, Outbox::new(Box::new(server.stdin)))?;
     let (server_ended, server_end) = oneshot::channel();
     spawn_thread("server", {
         let shared = Arc::clone(&shared);
@@ -100,14 +121,19 @@ pub fn run(options: GateOptions) -> Result<u8, McpError> {
         let narrating = tokio::spawn(narrator.run(effects, async {
             let _ = stopped.await;
         }));
-        tokio::spawn(forward_signals(group, signals));
+        tokio::spawn(async move {
+            let mut received = merge_signals(signals);
+            while let Some(forwarded) = received.recv().await {
+                group.signal(forwarded);
+            }
+        });
         let status = wait_for_exit(group, exit, host_end, &host_output).await;
         // The server may have written its last answers just before it ended.
         if tokio::time::timeout(DRAIN_TIMEOUT, server_end).await.is_err() {
             // A process of the group keeps the pipe open.
             let _ = tokio::task::spawn_blocking(move || group.terminate()).await;
         }
-        shared.run_in_background(|core, effects| core.close(effects)).await;
+        shared.run_in_background(GateCore::close).await;
         let _ = stop.send(());
         let _ = tokio::time::timeout(FAREWELL_TIMEOUT, narrating).await;
         status
@@ -119,6 +145,49 @@ pub fn run(options: GateOptions) -> Result<u8, McpError> {
     // Threads may still wait for input; they end with the process.
     runtime.shutdown_background();
     Ok(status?)
+}
+
+/// Runs the gate for a server behind a URL, until the host closes its end. Returns 0, or 128 and the number of the signal that
+/// ended the gate.
+fn run_url(options: GateOptions, url: Url, token: Option<&str>) -> Result<u8, McpError> {
+    let mut client = HttpClient::new(url);
+    if let Some(token) = token {
+        client = client.with_token(token).map_err(|error| McpError::Io(io::Error::other(error)))?;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let signals = runtime.block_on(async { catch_signals() });
+    let (lines, receiver) = mpsc::channel(MAX_HTTP_REQUESTS);
+    let Gate { shared, narrator, effects, host_output, host_end } =
+        Gate::start(options, Outbox::new(Box::new(HttpSink(lines))))?;
+    let code = runtime.block_on(async {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let narrating = tokio::spawn(narrator.run(effects, async {
+            let _ = stopped.await;
+        }));
+        let server = Arc::new(HttpServer::new(client, Arc::clone(&shared)));
+        let mut serving = tokio::spawn(Arc::clone(&server).run(receiver));
+        let mut received = merge_signals(signals);
+        let ended = async {
+            let _ = host_end.await;
+            // A host that still reads may wait for the last answers.
+            while !is_reader_gone(&host_output) {
+                if tokio::time::timeout(HOST_CHECK_INTERVAL, &mut serving).await.is_ok() {
+                    return;
+                }
+            }
+        };
+        let code = tokio::select! {
+            () = ended => 0,
+            Some(signal) = received.recv() => u8::try_from(128 + signal.as_raw()).unwrap_or(1),
+        };
+        shared.run_in_background(GateCore::close).await;
+        let _ = stop.send(());
+        let _ = tokio::time::timeout(FAREWELL_TIMEOUT, narrating).await;
+        server.end_session().await;
+        code
+    });
+    runtime.shutdown_background();
+    Ok(code)
 }
 
 fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
@@ -138,7 +207,7 @@ fn pump_host(shared: &Shared, input: File) {
             Ok(Line::End) | Err(_) => break,
         }
     }
-    shared.run(|core, effects| core.close(effects));
+    shared.run(GateCore::close);
     shared.to_server.close();
 }
 
@@ -213,9 +282,9 @@ fn catch_signals() -> Vec<(tokio::signal::unix::Signal, Signal)> {
     signals.into_iter().filter_map(|(kind, forwarded)| Some((signal(kind).ok()?, forwarded))).collect()
 }
 
-/// Passes caught signals on to the server's processes.
-async fn forward_signals(group: ProcessGroup, signals: Vec<(tokio::signal::unix::Signal, Signal)>) {
-    let (sender, mut received) = mpsc::unbounded_channel();
+/// Returns the caught signals as they arrive.
+fn merge_signals(signals: Vec<(tokio::signal::unix::Signal, Signal)>) -> mpsc::UnboundedReceiver<Signal> {
+    let (sender, received) = mpsc::unbounded_channel();
     for (mut stream, forwarded) in signals {
         let sender = sender.clone();
         tokio::spawn(async move {
@@ -224,7 +293,5 @@ async fn forward_signals(group: ProcessGroup, signals: Vec<(tokio::signal::unix:
             }
         });
     }
-    while let Some(forwarded) = received.recv().await {
-        group.signal(forwarded);
-    }
+    received
 }

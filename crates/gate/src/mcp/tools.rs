@@ -142,11 +142,16 @@ impl Tools {
         self.listed.clear();
     }
 
-    /// Records that a person allowed a tool as it is defined now. Returns whether a pin has changed.
-    pub(crate) fn allow(&mut self, tool: &str) -> bool {
-        let Some(definition) = self.listed.get(tool) else { return false };
+    /// Returns the hash of a tool's current definition.
+    pub(crate) fn definition(&self, tool: &str) -> Option<Digest> {
+        self.listed.get(tool).map(|definition| definition.hash)
+    }
+
+    /// Records that a person allowed a tool with this definition. Returns whether a pin has changed.
+    pub(crate) fn allow(&mut self, tool: &str, definition: Option<Digest>) -> bool {
+        let Some(definition) = definition else { return false };
         let is_full = self.pins.len() >= MAX_PINNED_TOOLS && !self.pins.contains_key(tool);
-        !is_full && self.pins.insert(tool.to_owned(), definition.hash) != Some(definition.hash)
+        !is_full && self.pins.insert(tool.to_owned(), definition) != Some(definition)
     }
 
     /// Decides whether a call of a tool needs a question.
@@ -163,13 +168,13 @@ impl Tools {
             // Without a pin, nobody knows whether the definition has changed.
             return if pin.is_some() { Verdict::Harmless } else { Verdict::Ask(AskReason::Changed) };
         }
-        Verdict::Ask(match definition.annotations {
-            Annotations { read_only: Some(true), destructive: Some(true) } => AskReason::Destructive,
-            Annotations { read_only: Some(true), .. } => AskReason::UntrustedReadOnly,
-            Annotations { destructive: Some(true), .. } => AskReason::Destructive,
-            Annotations { destructive: Some(false), .. } => AskReason::Modifying,
-            Annotations { read_only: Some(false), destructive: None } => AskReason::Destructive,
-            Annotations { read_only: None, destructive: None } => AskReason::Unannotated,
+        let Annotations { read_only, destructive } = definition.annotations;
+        // By default, a tool that is not read-only is destructive.
+        Verdict::Ask(match (read_only, destructive) {
+            (_, Some(true)) | (Some(false), None) => AskReason::Destructive,
+            (Some(true), _) => AskReason::UntrustedReadOnly,
+            (_, Some(false)) => AskReason::Modifying,
+            (None, None) => AskReason::Unannotated,
         })
     }
 
@@ -241,7 +246,7 @@ mod tests {
         learn(&mut tools, &list("{}", "reads"));
         assert_eq!(tools.judge("t"), Verdict::Harmless);
         learn(&mut tools, &list("{}", "reads and sends"));
-        assert!(tools.allow("t"));
+        assert!(tools.allow("t", tools.definition("t")));
         assert_eq!(tools.judge("t"), Verdict::Harmless);
         // After a restart, the pins of the earlier process count.
         let mut tools = Tools::new(trust.clone(), Some(tools.pins().clone()));

@@ -69,12 +69,12 @@ impl ServerTrust {
     fn parse(text: &str, server: &str, target: &[String]) -> Result<Self, String> {
         let document = DeTable::parse(text).map_err(|error| error.message().to_owned())?;
         let mut trust = Self::default();
-        for (key, value) in document.get_ref().iter() {
+        for (key, value) in document.get_ref() {
             let servers = match (&**key.get_ref(), value.get_ref()) {
                 ("servers", DeValue::Table(servers)) => servers,
                 (key, _) => return Err(format!("{key:?} is unknown; write [servers.NAME]")),
             };
-            for (name, entry) in servers.iter() {
+            for (name, entry) in servers {
                 let name = &**name.get_ref();
                 let DeValue::Table(entry) = entry.get_ref() else {
                     return Err(format!("servers.{name} must be a table"));
@@ -92,7 +92,7 @@ impl ServerTrust {
     fn parse_entry(name: &str, entry: &DeTable<'_>, target: &[String]) -> Result<(Self, bool), String> {
         let mut trust = Self::default();
         let mut is_for_target = true;
-        for (key, value) in entry.iter() {
+        for (key, value) in entry {
             let (key, value) = (&**key.get_ref(), value.get_ref());
             match (key, value) {
                 ("annotations", DeValue::Boolean(trusted)) => trust.annotations = *trusted,

