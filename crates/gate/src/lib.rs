@@ -5,3 +5,4 @@
 
 pub mod acp;
 pub mod child_process;
+pub mod otlp;
