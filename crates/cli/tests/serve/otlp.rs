@@ -327,14 +327,14 @@ fn requests_that_are_too_large_or_malformed_are_refused() {
 fn a_token_of_an_agent_is_needed_as_for_the_agent_api() {
     let folder = tempfile::tempdir().unwrap();
     let tokens = folder.path().join("tokens");
-    let new_token = |role: &str, name: &str| {
-        let arguments =
-            ["token", "new", "--tokens", tokens.to_str().unwrap(), "--role", role, "--name", name];
+    let new_token = |arguments: &[&str]| {
+        let arguments = [&["token", "new", "--tokens", tokens.to_str().unwrap()], arguments].concat();
         let output = testing::cli::run_sayso(&arguments, "");
         assert_eq!(output.exit_code, 0, "{}", output.stderr);
         output.stdout.lines().find(|line| line.starts_with("sayso_")).expect("a token").trim().to_owned()
     };
-    let (agent, listener) = (new_token("agent", "shop"), new_token("listener", "ana"));
+    let agent = new_token(&["--role", "agent", "--name", "shop", "--agent-id", "shop"]);
+    let listener = new_token(&["--role", "listener", "--name", "ana"]);
     let hub = HubProcess::start(&[
         "--memory",
         "--tokens",
