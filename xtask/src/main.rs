@@ -7,6 +7,7 @@ mod browser;
 mod conformance;
 mod debian;
 mod fuzz;
+mod gates;
 mod interop;
 mod mutants;
 mod npm;
@@ -36,6 +37,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   asp [check]          writes the diagram and tables of docs/asp.md, and docs/asp-vectors.json, or checks that they are up to date
   oracle               compares sayso with the schemas and fixtures that AAEP's authors published, if ../shared contains them
   interop              installs published AAEP clients and runs them against the hub
+  gates acp            runs an agent and a client of ACP's official SDK through `sayso acp`
+  gates otlp           reports to `sayso serve --otlp-listen` with OpenTelemetry's SDK for Python
   speech               installs speech-dispatcher and PulseAudio, and checks recordings of what sayso says through them
   braille              installs brltty and liblouis, and checks what `sayso listen --braille` shows on a virtual display
   browser              installs Debian's Chromium and tests the listening page in it
@@ -100,6 +103,8 @@ fn main() -> ExitCode {
             plan.add("interop", StageLane::Compile, &[], interop::run);
             plan.add("web subscriber", StageLane::Compile, &[], interop::web_subscriber);
         }
+        ["gates", "acp"] => plan.add("acp", StageLane::Compile, &[], gates::acp::run),
+        ["gates", "otlp"] => plan.add("otlp", StageLane::Compile, &[], gates::otlp::run),
         ["speech"] => plan.add("speech", StageLane::Compile, &[], speech::run),
         ["braille"] => plan.add("braille", StageLane::Compile, &[], braille::run),
         ["browser"] => plan.add("browser", StageLane::Compile, &[], browser::run),
@@ -138,6 +143,8 @@ fn add_all_stages(plan: &mut Plan<'_>) {
     add_rules_stage(plan, 1);
     plan.add("web subscriber", StageLane::Test, &["build", "packages"], interop::web_subscriber);
     plan.add("interop", StageLane::Test, &["build", "packages"], interop::run);
+    plan.add("acp", StageLane::Test, &["build", "packages"], gates::acp::run);
+    plan.add("otlp", StageLane::Test, &["build", "packages"], gates::otlp::run);
 
     plan.add("toolchain", StageLane::Compile, &[], setup::install_toolchain);
     plan.cargo("format", &["toolchain"], &FORMAT);

@@ -372,3 +372,33 @@ fn one_session_more_than_allowed_ends_the_quietest() {
     assert_eq!(ended["summary_normal"], "Too many sessions report at the same time, so this one ends.");
     assert_eq!(receiver.next("tool.invoked")["tool"], "second");
 }
+
+#[test]
+#[ignore = "needs OpenTelemetry's SDK for Python; run by cargo xtask gates otlp"]
+fn the_python_sdk_is_heard_with_and_without_compression() {
+    let python = std::env::var_os("OTLP_PYTHON").expect("OTLP_PYTHON is a Python that has the SDK");
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/serve/otlp_report.py");
+    for compression in ["none", "gzip"] {
+        let mut receiver = Receiver::start(&["--otlp-quiet-time", "2s"]);
+        let run = Command::new(&python)
+            .arg(&script)
+            .arg(format!("http://{}", receiver.address))
+            .arg(compression)
+            .status();
+        assert!(run.unwrap().success());
+        let events = receiver.collect_session();
+        assert_eq!(
+            texts(&events, "tool.completed"),
+            ["look_up has finished.", "refund failed: the bank is closed"]
+        );
+        let mut steps = texts(&events, "progress.updated");
+        steps.sort();
+        assert_eq!(
+            steps,
+            ["Reported afterwards: Clerk has finished.", "Reported afterwards: The model model-1 answered."]
+        );
+        let output: String = events.iter().filter_map(|event| event["chunk"].as_str()).collect();
+        assert_eq!(output, "The refund failed.");
+        assert_eq!(texts(&events, "session.started").len(), 1);
+    }
+}
