@@ -169,7 +169,7 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
         let otlp_receiver = match otlp_listener {
             Some(listener) => {
                 let policy = otlp::copy_policy(&auth_policy);
-                Some(otlp::OtlpReceiver::new(listener, &hub, config, policy, limits, tls.clone())?)
+                Some(otlp::OtlpReceiver::new(listener, &hub, config, policy, &limits, tls.clone())?)
             }
             None => None,
         };

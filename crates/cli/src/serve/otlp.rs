@@ -25,7 +25,7 @@ impl OtlpReceiver {
         hub: &HubHandle,
         config: &Config,
         policy: AuthPolicy,
-        limits: ServerLimits,
+        limits: &ServerLimits,
         tls: Option<wire::Tls>,
     ) -> Result<Self, String> {
         let address = listener.local_addr().map_err(|error| describe_io_error(&error))?;
@@ -35,7 +35,7 @@ impl OtlpReceiver {
             hosts
                 .extend(["localhost", "127.0.0.1", "[::1]"].map(|name| format!("{name}:{}", address.port())));
         }
-        let limits = ServerLimits { body_bytes: config.otlp.body_bytes, ..limits };
+        let limits = ServerLimits { body_bytes: config.otlp.body_bytes, ..*limits };
         let service = OtlpService::new(hub.clone(), config.otlp);
         let server = HttpServer::new(service, policy, limits, hosts, hub.telemetry().clone())
             .with_proxy(config.behind_proxy)

@@ -89,18 +89,15 @@ pub(super) fn publication(report: &Report) -> Publication {
                 out.plain_member("type", "aaep:agent.tool.completed");
                 out.key("tool").text(name);
                 out.key("tool_call_id").text(&call_id);
-                match error {
-                    Some(error) => {
-                        out.plain_member("status", "error");
-                        out.key("error_message").text(error);
-                        out.key("summary_normal").text(&format!("{name} failed: {error}"));
-                    }
-                    None => {
-                        out.plain_member("status", "success");
-                        let text = result.as_deref().filter(|text| !text.trim().is_empty());
-                        let default = format!("{name} has finished.");
-                        out.key("summary_normal").text(text.unwrap_or(&default));
-                    }
+                if let Some(error) = error {
+                    out.plain_member("status", "error");
+                    out.key("error_message").text(error);
+                    out.key("summary_normal").text(&format!("{name} failed: {error}"));
+                } else {
+                    out.plain_member("status", "success");
+                    let text = result.as_deref().filter(|text| !text.trim().is_empty());
+                    let default = format!("{name} has finished.");
+                    out.key("summary_normal").text(text.unwrap_or(&default));
                 }
                 if let Some(duration) = report.duration_ms.and_then(|duration| i64::try_from(duration).ok()) {
                     out.key("duration_ms").integer(duration.min(MAX_DURATION_MS));

@@ -33,6 +33,7 @@ pub(super) struct ScopeSpans {
 }
 
 /// `Span`
+#[allow(clippy::struct_field_names, reason = "the names are those of OTLP")]
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Span {
     #[prost(bytes = "vec", tag = "1")]

@@ -232,12 +232,12 @@ fn read_log(record: &LogRecord, service: Option<&str>, reports: &mut Vec<Report>
 
 /// Returns the report of a model's text. Its identity contains the text, because a span and a log record can both contain it.
 fn output_report(base: &Report, text: &str) -> Report {
-    let mut text = text.trim().to_owned();
-    let length = text.len();
-    if length > MAX_OUTPUT_BYTES {
-        text.truncate(text.floor_char_boundary(MAX_OUTPUT_BYTES));
-        text.push_str(&format!("… and {} more bytes", length - text.len()));
-    }
+    let text = text.trim();
+    let kept = text.get(..text.floor_char_boundary(MAX_OUTPUT_BYTES)).unwrap_or_default();
+    let text = match text.len() - kept.len() {
+        0 => kept.to_owned(),
+        missing => format!("{kept}… and {missing} more bytes"),
+    };
     let identity = identity(&base.trace_id, &base.span_id, text.as_bytes());
     let text = SecretRedactor.redact(&text).0.into_owned();
     Report { identity, content: ReportContent::Output(text), ..base.clone() }
@@ -340,4 +340,66 @@ fn shorten(text: &str, max_chars: usize) -> String {
     let kept: String =
         text.chars().take(max_chars).map(|char| if char.is_control() { ' ' } else { char }).collect();
     if total <= max_chars { kept } else { format!("{kept}… and {} more characters", total - max_chars) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test reports a failure by panicking")]
+
+    use proptest::prelude::*;
+    use prost::Message;
+
+    use super::super::json::{read_logs, read_traces};
+    use super::*;
+
+    const JSON: &str = r#"{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}}]},"scopeSpans":[{"spans":[
+        {"traceId":"0102030405060708090A0b0c0d0e0f10","spanId":"0000000000000001","name":"execute_tool x","startTimeUnixNano":"5","endTimeUnixNano":7000000,
+         "attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"execute_tool"}},
+                       {"key":"gen_ai.tool.call.arguments","value":{"kvlistValue":{"values":[{"key":"n","value":{"intValue":"17"}},{"key":"deep","value":{"arrayValue":{"values":[{"boolValue":true},{"doubleValue":0.5}]}}}]}}}],
+         "status":{"code":2,"message":"no"}}]}]}]}"#;
+
+    #[test]
+    fn json_and_protobuf_say_the_same() {
+        let request = read_traces(JSON).unwrap();
+        let decoded = TraceRequest::decode(request.encode_to_vec().as_slice()).unwrap();
+        assert_eq!(decoded, request);
+        let extracted = extract_spans(decoded, 10);
+        assert_eq!((extracted.reports.len(), extracted.rejected), (1, 0));
+        let report = extracted.reports.first().unwrap();
+        assert_eq!(report.agent.as_deref(), Some("shop"));
+        assert_eq!(report.duration_ms, Some(6));
+        let expected = ReportContent::Tool {
+            name: "x".to_owned(),
+            arguments: Some(r#"{"n":17,"deep":[true,0.5]}"#.to_owned()),
+            result: None,
+            error: Some("no".to_owned()),
+        };
+        assert_eq!(report.content, expected);
+    }
+
+    #[test]
+    fn secrets_are_removed_from_everything_that_is_heard() {
+        let secret = format!("ghp_{}", "a1B2".repeat(9));
+        let json = JSON
+            .replace("\"no\"", &format!("\"token {secret}\""))
+            .replace("execute_tool x", &format!("execute_tool {secret}"));
+        let extracted = extract_spans(read_traces(&json).unwrap(), 10);
+        assert!(!format!("{:?}", extracted.reports).contains(&secret));
+    }
+
+    proptest! {
+        #[test]
+        fn any_body_is_read_without_a_panic(body in prop::collection::vec(any::<u8>(), 0..300), text in "[\\[\\]{}\",:a-z0-9A-Z]{0,120}") {
+            if let Ok(request) = TraceRequest::decode(body.as_slice()) {
+                let _ = extract_spans(request, 100);
+            }
+            if let Ok(request) = LogsRequest::decode(body.as_slice()) {
+                let _ = extract_logs(request, 100);
+            }
+            for text in [text.clone(), format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{text}]}}]}}]}}"#)] {
+                let _ = read_traces(&text).map(|request| extract_spans(request, 100));
+                let _ = read_logs(&text).map(|request| extract_logs(request, 100));
+            }
+        }
+    }
 }

@@ -146,12 +146,14 @@ impl OtlpService {
         let body = decompress(&request.head, request.body, self.limits.body_bytes)?;
         let max_records = self.limits.records;
         let mut extracted = match (signal, encoding) {
-            (OtlpSignal::Traces, Encoding::Protobuf) => {
-                extract_spans(TraceRequest::decode(body.as_slice()).map_err(malformed)?, max_records)
-            }
-            (OtlpSignal::Logs, Encoding::Protobuf) => {
-                extract_logs(LogsRequest::decode(body.as_slice()).map_err(malformed)?, max_records)
-            }
+            (OtlpSignal::Traces, Encoding::Protobuf) => extract_spans(
+                TraceRequest::decode(body.as_slice()).map_err(|error| malformed(&error))?,
+                max_records,
+            ),
+            (OtlpSignal::Logs, Encoding::Protobuf) => extract_logs(
+                LogsRequest::decode(body.as_slice()).map_err(|error| malformed(&error))?,
+                max_records,
+            ),
             (OtlpSignal::Traces, Encoding::Json) => {
                 extract_spans(json::read_traces(text(&body)?).map_err(bad_request)?, max_records)
             }
@@ -268,7 +270,7 @@ fn outcome_of(reply: &HubReply) -> Result<Result<(), String>, Refusal> {
     }
 }
 
-fn malformed(error: prost::DecodeError) -> Refusal {
+fn malformed(error: &prost::DecodeError) -> Refusal {
     bad_request(format!("The body is not a protobuf message of OTLP: {error}."))
 }
 

@@ -29,11 +29,11 @@ pub(super) struct SessionNumber(u64);
 pub(super) struct SessionTable<S> {
     last_number: u64,
     keys: HashMap<SessionKey, SessionNumber>,
-    sessions: HashMap<SessionNumber, OpenSession<S>>,
+    sessions: HashMap<SessionNumber, ReportSession<S>>,
 }
 
 #[derive(Debug)]
-struct OpenSession<S> {
+struct ReportSession<S> {
     value: S,
     last_report: Instant,
     keys: Vec<SessionKey>,
@@ -70,7 +70,7 @@ impl<S> SessionTable<S> {
     pub(super) fn insert(&mut self, owner: &Arc<str>, report: &Report, value: S, now: Instant) {
         self.last_number += 1;
         let number = SessionNumber(self.last_number);
-        self.sessions.insert(number, OpenSession { value, last_report: now, keys: Vec::new() });
+        self.sessions.insert(number, ReportSession { value, last_report: now, keys: Vec::new() });
         self.add_keys(number, keys_of(owner, report));
     }
 
@@ -95,7 +95,8 @@ impl<S> SessionTable<S> {
 
     /// Returns the sessions without a report for this time.
     pub(super) fn quiet(&self, time: Duration, now: Instant) -> Vec<SessionNumber> {
-        let is_quiet = |session: &OpenSession<S>| now.saturating_duration_since(session.last_report) >= time;
+        let is_quiet =
+            |session: &ReportSession<S>| now.saturating_duration_since(session.last_report) >= time;
         self.sessions.iter().filter(|(_, session)| is_quiet(session)).map(|(number, _)| *number).collect()
     }
 
