@@ -6,6 +6,7 @@
 //! - [`hook`]: the hooks of coding agents.
 //! - [`mcp`]: a gate in front of MCP servers.
 //! - [`acp`]: a gate between an editor and an ACP agent.
+//! - [`otlp`]: reports of OpenTelemetry.
 //! - [`description`]: how a tool call is put into words.
 //! - [`risk`]: which tool calls are risky.
 //! - [`child_process`]: the program behind a gate.
@@ -18,5 +19,6 @@ pub mod doctor;
 pub mod hook;
 #[cfg(unix)]
 pub mod mcp;
+pub mod otlp;
 pub mod risk;
 pub mod setup;

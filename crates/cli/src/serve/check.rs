@@ -35,7 +35,7 @@ pub(super) fn run(loaded: &LoadedConfig) -> ExitStatus {
 
 /// Returns a message for each setting that would expose the hub or its tokens to other machines.
 pub(super) fn exposure_problems(config: &Config) -> Vec<String> {
-    let mut addresses = std::iter::once(config.listen).chain(config.grpc_listen);
+    let mut addresses = std::iter::once(config.listen).chain(config.grpc_listen).chain(config.otlp_listen);
     let public_address = addresses.find(|address| !address.ip().is_loopback());
     let is_public = public_address.is_some();
     let is_reachable = is_public || config.behind_proxy;

@@ -8,6 +8,7 @@ pub(crate) mod control;
 mod descriptors;
 mod first_token;
 pub(crate) mod manifest;
+mod otlp;
 pub(crate) mod personal;
 mod reload;
 
@@ -112,12 +113,19 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
     let runtime = build_runtime(config.threads)?;
     // The addresses are bound before anything is written to the data folder, so that a second hub, started by mistake, changes
     // nothing there.
-    let (listener, grpc_listener, unix_socket) = runtime.block_on(async {
-        let grpc_listener = match config.grpc_listen {
-            Some(address) => Some(bind_tcp(address).await?),
-            None => None,
+    let (listener, grpc_listener, otlp_listener, unix_socket) = runtime.block_on(async {
+        let bind_optional = async |address: Option<SocketAddr>| match address {
+            Some(address) => bind_tcp(address).await.map(Some),
+            None => Ok(None),
         };
-        Ok::<_, String>((bind_tcp(config.listen).await?, grpc_listener, bind_unix_socket(config)?))
+        let grpc_listener = bind_optional(config.grpc_listen).await?;
+        let otlp_listener = bind_optional(config.otlp_listen).await?;
+        Ok::<_, String>((
+            bind_tcp(config.listen).await?,
+            grpc_listener,
+            otlp_listener,
+            bind_unix_socket(config)?,
+        ))
     })?;
     let (auth_policy, tokens, _temporary_token_file) = load_auth_policy(config)?;
     let warnings = [
@@ -173,6 +181,14 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
             connections: config.wire.connections.min(permitted_connections),
             ..config.wire
         };
+        let otlp_receiver = match otlp_listener {
+            Some(listener) => {
+                let policy = otlp::copy_policy(&auth_policy);
+                Some(otlp::OtlpReceiver::new(listener, &hub, config, policy, &limits, tls.clone())?)
+            }
+            None => None,
+        };
+        let otlp_server = otlp_receiver.as_ref().map(otlp::OtlpReceiver::server);
         let mut server =
             Server::new(hub.clone(), auth_policy, limits, hosts, manifest).with_proxy(config.behind_proxy);
         if config.compat {
@@ -258,10 +274,17 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
                 None => std::future::pending().await,
             }
         };
+        let otlp_connections = async {
+            match otlp_receiver {
+                Some(receiver) => receiver.run().await,
+                None => std::future::pending().await,
+            }
+        };
+        let reloadable = otlp::HubAndReceiver { hub: &server, receiver: otlp_server.clone() };
         let stop_requested = async {
             tokio::select! {
                 () = stop_signal => {}
-                () = reloader.run(&*server) => {}
+                () = reloader.run(&reloadable) => {}
             }
         };
         tokio::pin!(stdio_connection);
@@ -269,12 +292,16 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
             () = server.clone().serve(listener) => {}
             () = unix_connections => {}
             () = grpc_connections => {}
+            () = otlp_connections => {}
             () = control_connections => {}
             () = &mut stdio_connection => {}
             () = heartbeats => {}
             () = telemetry_ticks => {}
             () = stop_requested => {
                 notify_service_manager(&[NotifyState::Stopping]);
+                if let Some(server) = &otlp_server {
+                    server.service.end_all().await;
+                }
                 // The stdio connection itself tells its listener about the shutdown. After that, it must not end this
                 // `select!`, because the other listeners must also be told.
                 let stdio_shutdown = async { stdio_connection.await; std::future::pending().await };

@@ -10,7 +10,7 @@ use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use wire::auth::Tokens;
 use wire::telemetry::{Telemetry, log_record};
-use wire::{Server, Tls, TokenChanges};
+use wire::{Tls, TokenChanges};
 
 /// What to reload, and from where.
 pub(super) struct Reloader {
@@ -31,16 +31,6 @@ pub(super) trait Reloadable {
 
     /// Returns the telemetry that records reloads.
     fn telemetry(&self) -> &Telemetry;
-}
-
-impl Reloadable for Server {
-    async fn replace_tokens(&self, tokens: Tokens) -> TokenChanges {
-        Server::replace_tokens(self, tokens).await
-    }
-
-    fn telemetry(&self) -> &Telemetry {
-        self.hub.telemetry()
-    }
 }
 
 /// Time between two attempts to read a file after a temporary error.

@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 use testing::cli::{KillTimer, binary, send_signal};
@@ -20,6 +20,7 @@ pub(super) struct Gate {
     child: Child,
     pub(super) editor: Editor,
     pub(super) agent: Agent,
+    log: BufReader<ChildStderr>,
     folder: tempfile::TempDir,
     _timer: KillTimer,
 }
@@ -46,15 +47,16 @@ impl Gate {
         command.arg("acp").args(["--hub", hub]).args(options);
         command.args(["--", "/bin/sh", "-c", AGENT, "agent"]).args([&input, &output, &pid]);
         command.env_remove("SAYSO_URL").env_remove("SAYSO_TOKEN");
-        let log = File::create(folder.path().join("log")).unwrap();
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let timer = KillTimer::start(child.id());
+        let log = BufReader::new(child.stderr.take().unwrap());
         let editor =
             Editor { to_gate: child.stdin.take(), from_gate: BufReader::new(child.stdout.take().unwrap()) };
         // Opening a named pipe waits for the other end.
         let from_gate = BufReader::new(File::open(&input).unwrap());
         let to_gate = Some(OpenOptions::new().write(true).open(&output).unwrap());
-        Self { child, editor, agent: Agent { to_gate, from_gate }, folder, _timer: timer }
+        Self { child, editor, agent: Agent { to_gate, from_gate }, log, folder, _timer: timer }
     }
 
     /// Starts the gate and a turn in the session `s1`.
@@ -127,9 +129,20 @@ impl Gate {
         self.child.wait().unwrap().code()
     }
 
-    /// Returns what the gate and the agent wrote to standard error.
-    pub(super) fn log(&self) -> String {
-        std::fs::read_to_string(self.folder.path().join("log")).unwrap()
+    /// Waits for a line on standard error that contains this text.
+    pub(super) fn wait_for_log(&mut self, part: &str) {
+        let mut line = String::new();
+        while !line.contains(part) {
+            line.clear();
+            assert!(self.log.read_line(&mut line).unwrap() > 0, "the log does not contain {part:?}");
+        }
+    }
+
+    /// Returns the rest of standard error, after the gate has ended.
+    pub(super) fn log(&mut self) -> String {
+        let mut log = String::new();
+        self.log.read_to_string(&mut log).unwrap();
+        log
     }
 
     /// Closes both ends in an orderly way. Returns the exit code.

@@ -4,3 +4,4 @@ mod actors;
 mod faults;
 mod narration;
 mod permissions;
+mod sdk;

@@ -370,8 +370,24 @@ fn an_id_that_is_used_twice_is_left_to_the_editor() {
 #[test]
 fn without_a_listener_the_editors_dialog_remains() {
     let hub = HubProcess::start_in_memory();
+    for options in [once_options(), lasting_options()] {
+        let mut gate = Gate::start_turn(&hub);
+        gate.request(1, &delete_call(), &options);
+        gate.wait_for_log("no answer from a listener (nobody could be asked); the editor's dialog remains");
+        gate.pass_to_agent(&selected(1, "go"));
+        assert_eq!(gate.finish(), Some(0));
+    }
+}
+
+#[test]
+fn a_listener_that_leaves_gives_no_answer() {
+    let hub = HubProcess::start_in_memory_with(&["--hub-resume-window", "1s"]);
+    let mut listener = Listener::connect(&hub);
     let mut gate = Gate::start_turn(&hub);
     gate.request(1, &delete_call(), &once_options());
+    listener.next("awaiting.confirmation");
+    drop(listener);
+    gate.wait_for_log("no answer from a listener (everybody who could have answered has disconnected)");
     gate.pass_to_agent(&selected(1, "go"));
     assert_eq!(gate.finish(), Some(0));
 }

@@ -21,6 +21,7 @@ mod limits;
 mod malformed_requests;
 mod manifest;
 pub(crate) mod observability;
+mod otlp;
 mod page_assets;
 mod protocol_behaviour;
 mod question_withdrawal;

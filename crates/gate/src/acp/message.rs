@@ -501,3 +501,60 @@ fn read_contents(contents: &JsonValue<'_>) -> Vec<ToolContent> {
 fn text_member(object: &JsonValue<'_>, name: &str) -> Option<String> {
     Some(object.member(name)?.text()?.into_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::panic, reason = "a test reports a failure by panicking")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn an_id_is_the_same_however_it_is_escaped_and_a_number_is_not_a_text() {
+        let id = |line: &str| match read_editor_line(line.as_bytes()) {
+            EditorMessage::Response(response) => response.id,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(id(r#"{"id":"a","result":{}}"#), id(r#"{"result":{},"id":"\u0061"}"#));
+        assert_ne!(id(r#"{"id":"1","result":{}}"#), id(r#"{"id":1,"result":{}}"#));
+        let answer = id(r#"{"id":"a\"b","result":{}}"#).selected("go");
+        assert_eq!(
+            answer,
+            "{\"jsonrpc\":\"2.0\",\"id\":\"a\\\"b\",\"result\":{\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"go\"}}}\n"
+        );
+    }
+
+    #[test]
+    fn what_is_not_a_complete_permission_request_is_left_alone() {
+        let options = r#"[{"optionId":"a","name":"A","kind":"allow_once"}]"#;
+        let call = r#"{"toolCallId":"t"}"#;
+        let request = |id: &str, params: &str| {
+            format!(r#"{{{id}"method":"session/request_permission","params":{params}}}"#)
+        };
+        let read = |line: &str| matches!(read_agent_line(line.as_bytes()), AgentMessage::Permission(_));
+        let params = format!(r#"{{"sessionId":"s","toolCall":{call},"options":{options}}}"#);
+        assert!(read(&request(r#""id":1,"#, &params)));
+        assert!(!read(&request("", &params)));
+        assert!(!read(&request(r#""id":null,"#, &params)));
+        assert!(!read(&request(r#""id":1,"id":2,"#, &params)));
+        assert!(!read(&request(r#""id":1,"#, r#"{"sessionId":"s"}"#)));
+        assert!(!read(&request(r#""id":1,"#, &params.replace("\"name\":\"A\",", ""))));
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_read_without_a_panic(line in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = (read_agent_line(&line), read_editor_line(&line));
+        }
+
+        #[test]
+        fn any_shape_of_params_is_read_without_a_panic(
+            method in prop_oneof![Just("session/update"), Just("session/request_permission"), Just("session/prompt"), Just("$/cancel_request")],
+            params in "[\\[\\]{}\",:a-z0-9]{0,60}",
+        ) {
+            let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+            let _ = (read_agent_line(line.as_bytes()), read_editor_line(line.as_bytes()));
+        }
+    }
+}

@@ -32,7 +32,7 @@ use tokio::time::timeout;
 use crate::child_process::{ChildProcess, StartError};
 use narrator::Narration;
 use proxy::Proxy;
-use session_driver::SessionEnd;
+use session_driver::AcpSessionEnd;
 
 /// How long the gate reads the rest of the agent's output after the agent has exited. Processes that it left behind may hold the
 /// pipe open.
@@ -93,7 +93,7 @@ pub async fn run(options: AcpOptions) -> Result<u8, StartError> {
     if !agent_lines.is_finished() {
         let _ = timeout(DRAIN_TIMEOUT, &mut agent_lines).await;
     }
-    let end = if is_editor_gone { SessionEnd::Editor } else { SessionEnd::AgentExited(code) };
+    let end = if is_editor_gone { AcpSessionEnd::Editor } else { AcpSessionEnd::AgentExited(code) };
     narrator.send(Narration::Shutdown(end));
     let _ = timeout(narrator::FLUSH_TIMEOUT * 2, narrator_task).await;
     Ok(code)

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::AcpOptions;
 use super::proxy::Proxy;
 use super::queue::{MAX_QUEUED_BYTES, QueueSpace, Queued};
-use super::session_driver::{self, DriverContext, DriverEnd, SessionEnd, SessionNews};
+use super::session_driver::{self, AcpSessionEnd, DriverContext, DriverEnd, SessionNews};
 use super::wording::shorten;
 
 /// How long to try to reach the hub, at the start and after a lost connection.
@@ -48,7 +48,7 @@ pub(super) enum Narration {
         session: String,
     },
     /// Everything is over.
-    Shutdown(SessionEnd),
+    Shutdown(AcpSessionEnd),
 }
 
 /// Sends work to the narrator. It never waits.
@@ -144,7 +144,7 @@ impl Narrator {
                 None => self.close(&session),
             }
         }
-        self.shut_down(&SessionEnd::Editor).await;
+        self.shut_down(&AcpSessionEnd::Editor).await;
     }
 
     async fn narrate(&mut self, id: String, news: Queued<SessionNews>) {
@@ -277,13 +277,13 @@ impl Narrator {
     fn close(&mut self, id: &str) {
         self.muted.remove(id);
         if let Some(running) = self.sessions.remove(id)
-            && let Some(end) = QueueSpace::for_one().take(SessionNews::End(SessionEnd::Editor), 0)
+            && let Some(end) = QueueSpace::for_one().take(SessionNews::End(AcpSessionEnd::Editor), 0)
         {
             let _ = running.news.send(end);
         }
     }
 
-    async fn shut_down(mut self, reason: &SessionEnd) {
+    async fn shut_down(mut self, reason: &AcpSessionEnd) {
         let flush = async {
             let sessions: Vec<_> = self.sessions.drain().map(|(_, session)| session).collect();
             for running in &sessions {

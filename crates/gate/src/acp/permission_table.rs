@@ -178,3 +178,118 @@ impl PermissionTable {
         Some(id)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "a test reports a failure by panicking")]
+
+    use proptest::prelude::*;
+
+    use super::super::message::{AgentMessage, read_agent_line};
+    use super::*;
+
+    fn request(id: u64, session: &str) -> PermissionRequest {
+        let line = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"session/request_permission","params":{{"sessionId":"{session}","toolCall":{{"toolCallId":"t"}},"options":[{{"optionId":"go","name":"Yes","kind":"allow_once"}},{{"optionId":"no","name":"No","kind":"reject_once"}}]}}}}"#
+        );
+        match read_agent_line(line.as_bytes()) {
+            AgentMessage::Permission(request) => request,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_option_that_was_not_offered_is_no_answer() {
+        let mut table = PermissionTable::default();
+        let (ticket, mut closed) = table.open(&request(1, "s")).unwrap();
+        assert_eq!(table.answer_by_listener(ticket, "forever"), None);
+        assert!(table.is_open(ticket) && closed.try_recv().is_err());
+        assert_eq!(table.answer_by_listener(ticket, "go"), Some(request(1, "s").id));
+        assert_eq!(table.answer_by_listener(ticket, "go"), None);
+    }
+
+    #[test]
+    fn at_most_so_many_requests_are_offered_at_once() {
+        let mut table = PermissionTable::default();
+        let open: Vec<_> = (0..MAX_OPEN as u64).map(|id| table.open(&request(id, "s")).unwrap()).collect();
+        assert!(table.open(&request(1000, "s")).is_none());
+        table.close_all(&Closure::ConnectionClosed);
+        assert!(open.into_iter().all(|(_, mut closed)| closed.try_recv() == Ok(Closure::ConnectionClosed)));
+        assert!(table.open(&request(1000, "s")).is_some());
+    }
+
+    #[test]
+    fn the_oldest_late_answer_is_forgotten_when_too_many_are_awaited() {
+        let mut table = PermissionTable::default();
+        for id in 0..=MAX_DECIDED as u64 {
+            let (ticket, _) = table.open(&request(id, "s")).unwrap();
+            table.answer_by_listener(ticket, "no").unwrap();
+        }
+        assert_eq!(table.answer_by_editor(&request(0, "s").id, None), EditorResponse::Pass);
+        assert_eq!(table.answer_by_editor(&request(1, "s").id, None), EditorResponse::Swallow);
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Request(u64, bool),
+        Editor(u64),
+        Listener(usize),
+        CancelTurn(bool),
+        Stop(bool),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (0..4_u64, any::<bool>()).prop_map(|(id, session)| Step::Request(id, session)),
+            (0..4_u64).prop_map(Step::Editor),
+            (0..8_usize).prop_map(Step::Listener),
+            any::<bool>().prop_map(Step::CancelTurn),
+            any::<bool>().prop_map(Step::Stop),
+        ]
+    }
+
+    proptest! {
+        /// However the two race: a request gets at most one answer of a listener, and none after the editor answered it.
+        #[test]
+        fn no_request_is_answered_twice(steps in prop::collection::vec(step(), 0..60)) {
+            let name = |first: bool| if first { "a" } else { "b" };
+            let mut table = PermissionTable::default();
+            let mut offered: Vec<(Ticket, RequestId, oneshot::Receiver<Closure>)> = Vec::new();
+            let mut answered = std::collections::HashSet::new();
+            for step in steps {
+                match step {
+                    Step::Request(id, session) => {
+                        let request = request(id, name(session));
+                        if let Some((ticket, closed)) = table.open(&request) {
+                            offered.push((ticket, request.id, closed));
+                        }
+                    }
+                    Step::Editor(id) => {
+                        let id = request(id, "a").id;
+                        let open: Vec<_> =
+                            offered.iter().filter(|(ticket, known, _)| *known == id && table.is_open(*ticket)).map(|(ticket, ..)| *ticket).collect();
+                        if table.answer_by_editor(&id, Some("no")) == EditorResponse::Pass {
+                            for ticket in open {
+                                prop_assert!(answered.insert(ticket));
+                            }
+                        }
+                    }
+                    Step::Listener(index) => {
+                        if let Some((ticket, id, _)) = offered.get(index)
+                            && let Some(answer) = table.answer_by_listener(*ticket, "go")
+                        {
+                            prop_assert_eq!(&answer, id);
+                            prop_assert!(answered.insert(*ticket));
+                        }
+                    }
+                    Step::CancelTurn(session) => table.close_session(name(session), &Closure::TurnCancelled),
+                    Step::Stop(session) => {
+                        let ids = table.decide_session(name(session));
+                        let unique: std::collections::HashSet<_> = ids.iter().collect();
+                        prop_assert_eq!(unique.len(), ids.len());
+                    }
+                }
+            }
+        }
+    }
+}

@@ -55,7 +55,7 @@ pub(super) enum SessionNews {
     /// So many reports were left out, because the hub was too slow.
     Gap(u64),
     /// The session is over.
-    End(SessionEnd),
+    End(AcpSessionEnd),
 }
 
 /// A permission request that a listener may answer.
@@ -71,7 +71,7 @@ pub(super) struct OfferedRequest {
 
 /// Why a session is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum SessionEnd {
+pub(super) enum AcpSessionEnd {
     /// The editor closed it, or the connection.
     Editor,
     /// The agent exited with this code.
@@ -112,9 +112,9 @@ pub(super) async fn run(
     match end {
         Ok(end) => {
             let ended = match end {
-                SessionEnd::Editor => session.finish("The editor closed the session.").await,
-                SessionEnd::AgentExited(0) => session.finish("The agent has ended.").await,
-                SessionEnd::AgentExited(code) => {
+                AcpSessionEnd::Editor => session.finish("The editor closed the session.").await,
+                AcpSessionEnd::AgentExited(0) => session.finish("The agent has ended.").await,
+                AcpSessionEnd::AgentExited(code) => {
                     session.fail(format!("The agent exited with code {code}.")).await
                 }
             };
@@ -194,7 +194,7 @@ impl<'s> SessionDriver<'s> {
     async fn run(
         mut self,
         news: &mut mpsc::UnboundedReceiver<Queued<SessionNews>>,
-    ) -> Result<SessionEnd, StopReason> {
+    ) -> Result<AcpSessionEnd, StopReason> {
         loop {
             let report_at = self.tools.values().filter_map(|tool| tool.report_at).min();
             let hold = async {
@@ -210,7 +210,7 @@ impl<'s> SessionDriver<'s> {
                 stop = session.stopped() => return Err(stop),
                 settled = poll_fn(|context| poll_questions(&mut self.questions, context)), if has_questions => self.settle(settled).await,
                 item = news.recv() => match item.map(Queued::into_item) {
-                    None => return Ok(SessionEnd::Editor),
+                    None => return Ok(AcpSessionEnd::Editor),
                     Some(SessionNews::End(end)) => {
                         let _ = self.close_turn().await;
                         return Ok(end);

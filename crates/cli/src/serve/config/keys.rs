@@ -69,6 +69,8 @@ keys! {
         "Also accept listeners and agents on this Unix socket; \"usual\" stands for the path where programs look by default. Only the same user can connect.";
     "grpc_listen": Address => OptionalAddress(grpc_listen),
         "Also accept listeners over gRPC on this address, with the same tokens and TLS; port 0 picks a free port. Needs a build with the feature grpc.";
+    "otlp_listen": Address => OptionalAddress(otlp_listen),
+        "Also receive what agents report over OpenTelemetry (OTLP over HTTP) on this address, with the same tokens and TLS; port 0 picks a free port.";
     "stdio": Flag => Flag(stdio),
         "Also accept one listener on standard input and output, as JSON-RPC; exit when the input ends.";
     "compat": Flag => Flag(compat),
@@ -145,6 +147,17 @@ keys! {
         "Maximum number of subscription responses queued for a compat event stream; further requests wait.";
     "compat_limits.stream_wait": Time(0, HOUR) => Time(wire.compat.stream_wait),
         "How long a compat request for a session waits until the event stream of its sender is open.";
+
+    "otlp.body_bytes": Bytes(256, GIB) => Size(otlp.body_bytes),
+        "Maximum size of an OpenTelemetry request, before and after decompression.";
+    "otlp.records": Count(1, 1_000_000) => Size(otlp.records),
+        "Maximum number of spans or log records in one OpenTelemetry request; further ones are rejected.";
+    "otlp.sessions": Count(1, 10_000) => Size(otlp.sessions),
+        "Maximum number of open sessions of OpenTelemetry reports; one more ends the one without a report for the longest time.";
+    "otlp.remembered_records": Count(1, 10_000_000) => Size(otlp.remembered_records),
+        "Number of spans and log records that are remembered, so that repeated ones are heard once.";
+    "otlp.quiet_time": Time(SECOND, 4 * MINUTE) => Time(otlp.quiet_time),
+        "How long a session of OpenTelemetry reports stays open without a new one.";
 
     "demo.sessions": Count(1, 10_000) => Size(demo.sessions),
         "Maximum number of concurrent sessions of the demo agent.";

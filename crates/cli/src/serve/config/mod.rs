@@ -38,6 +38,7 @@ seal::defaults! {
         pub(super) behind_proxy: bool = false,
         pub(super) unix: Option<PathBuf> = None,
         pub(super) grpc_listen: Option<SocketAddr> = None,
+        pub(super) otlp_listen: Option<SocketAddr> = None,
         pub(super) stdio: bool = false,
         pub(super) compat: bool = false,
         pub(super) demo_agent: bool = false,
@@ -54,6 +55,7 @@ seal::defaults! {
             max_bytes: Some(DEFAULT_JOURNAL_BYTES),
             ..journal::SqliteSettings::default()
         },
+        pub(super) otlp: gate::otlp::OtlpLimits = gate::otlp::OtlpLimits::default(),
         pub(super) demo: demo::DemoLimits = demo::DemoLimits::default(),
     }
 }
