@@ -94,11 +94,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         SetupPlan::install_hooks(harness, &places, &scope, &program, &options)
     };
     let plan = plan.map_err(|error| error.to_string())?;
-    let status = arguments.finish(plan, &harness.to_string())?;
     if arguments.remove {
-        return Ok(status);
+        return arguments.finish(plan, &harness.to_string());
     }
-    let advice = advice(harness, &scope, &options)?;
+    let version = build_runtime(0)?.block_on(gate::setup::installed_version(harness.program()));
+    if let Some(problem) = gate::setup::unsupported_version(harness, &version) {
+        return Err(CommandError::cannot_run(problem));
+    }
+    let status = arguments.finish(plan, &harness.to_string())?;
+    let advice = advice(harness, &version, &scope, &options);
     if arguments.dry_run {
         // Standard output has only the diff.
         for line in &advice {
@@ -169,17 +173,21 @@ impl McpArgs {
 }
 
 /// Returns what sayso cannot do with the harness, and what to do next.
-fn advice(harness: Harness, scope: &SetupScope, options: &HookOptions) -> Result<Vec<String>, CommandError> {
-    let version = build_runtime(0)?.block_on(gate::setup::installed_version(harness.program()));
+fn advice(
+    harness: Harness,
+    version: &InstalledVersion,
+    scope: &SetupScope,
+    options: &HookOptions,
+) -> Vec<String> {
     let mut lines = Vec::new();
-    match &version {
+    match version {
         InstalledVersion::NotFound => {
             lines.push(format!("{harness} was not found on the path, so its version was not checked."));
         }
         InstalledVersion::Known(version) => lines.push(format!("{harness} {version} is installed.")),
         _ => lines.push(format!("The installed version of {harness} could not be determined.")),
     }
-    lines.extend(gate::setup::version_problem(harness, &version));
+    lines.extend(gate::setup::version_problem(harness, version));
     lines.extend(gate::setup::limits(harness, options).into_iter().map(str::to_owned));
     if matches!(scope, SetupScope::Project(_)) {
         lines.push(
@@ -191,7 +199,7 @@ fn advice(harness: Harness, scope: &SetupScope, options: &HookOptions) -> Result
         "Run `sayso listen` in a terminal to hear the agent, and `sayso doctor` to check everything."
             .to_owned(),
     );
-    Ok(lines)
+    lines
 }
 
 impl Arguments {

@@ -118,7 +118,7 @@ fn switched_off(
             }
         }
         Harness::Gemini if state.is_disabled => {
-            problems.push(format!("{name}: hooksConfig.enabled is false, which switches all hooks off. Remove it from the settings."));
+            problems.push(format!("{name}: hooksConfig switches the hooks off. Type /hooks enable-all in gemini, or remove it from the settings."));
         }
         Harness::Codex => {
             let config = Harness::codex_config(&doctor.places);

@@ -170,7 +170,7 @@ impl Harness {
                 Self::Cursor => places.cursor().join("hooks.json"),
                 Self::Gemini => places.gemini().join("settings.json"),
                 Self::VsCode => places.copilot().join("hooks/sayso.json"),
-                Self::OpenCode => places.opencode().join("plugin/sayso.js"),
+                Self::OpenCode => places.opencode().join("plugins/sayso.js"),
             },
             SetupScope::Project(folder) => folder.join(match self {
                 Self::Claude => ".claude/settings.json",
@@ -178,7 +178,7 @@ impl Harness {
                 Self::Cursor => ".cursor/hooks.json",
                 Self::Gemini => ".gemini/settings.json",
                 Self::VsCode => ".github/hooks/sayso.json",
-                Self::OpenCode => ".opencode/plugin/sayso.js",
+                Self::OpenCode => ".opencode/plugins/sayso.js",
             }),
         }
     }

@@ -147,7 +147,11 @@ fn is_disabled(harness: Harness, root: &Object<'_>) -> Result<bool, String> {
     match harness {
         Harness::Claude => has_value(root, "disableAllHooks", true),
         Harness::Gemini => match find_object(root, "hooksConfig")? {
-            Some(object) => has_value(object, "enabled", false),
+            Some(object) => {
+                let disabled = find_member(object, "disabled")?.map(|property| Json::from(&property.value));
+                let names = disabled.as_ref().and_then(Json::as_texts).unwrap_or_default();
+                Ok(has_value(object, "enabled", false)? || names.contains(&"sayso"))
+            }
             None => Ok(false),
         },
         _ => Ok(false),

@@ -27,7 +27,7 @@ mod program_version;
 mod service_unit;
 mod text_edits;
 
-pub use advice::{CLAUDE_ON_FAILURE, limits, version_problem};
+pub use advice::{CLAUDE_HOOK_ARGS, CLAUDE_ON_FAILURE, limits, unsupported_version, version_problem};
 pub use config_file::{ConfigFile, MAX_CONFIG_BYTES};
 pub use error::SetupError;
 pub use harness::{GATE_TIMEOUT_SECONDS, Harness, HookOptions, SetupScope};
