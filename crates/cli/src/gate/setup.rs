@@ -102,7 +102,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         return Err(CommandError::cannot_run(problem));
     }
     let status = arguments.finish(plan, &harness.to_string())?;
-    let advice = advice(harness, &version, &scope, &options);
+    let advice = advice(harness, &version, &places, &scope, &options);
     if arguments.dry_run {
         // Standard output has only the diff.
         for line in &advice {
@@ -176,6 +176,7 @@ impl McpArgs {
 fn advice(
     harness: Harness,
     version: &InstalledVersion,
+    places: &Places,
     scope: &SetupScope,
     options: &HookOptions,
 ) -> Vec<String> {
@@ -188,6 +189,17 @@ fn advice(
         _ => lines.push(format!("The installed version of {harness} could not be determined.")),
     }
     lines.extend(gate::setup::version_problem(harness, version));
+    let file = match harness {
+        Harness::Codex => Harness::codex_config(places),
+        _ => harness.hook_file(places, scope),
+    };
+    // A file that cannot be read is a problem for `sayso doctor`. The hooks are in another one, or not installed yet.
+    if gate::setup::are_hooks_disabled(harness, &file).unwrap_or(false) {
+        lines.push(format!(
+            "{} switches hooks off, so sayso hears nothing until you change that.",
+            display_name(&file)
+        ));
+    }
     lines.extend(gate::setup::limits(harness, options).into_iter().map(str::to_owned));
     if matches!(scope, SetupScope::Project(_)) {
         lines.push(

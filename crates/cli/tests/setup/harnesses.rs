@@ -259,6 +259,23 @@ fn setup_says_what_a_version_cannot_do() {
 }
 
 #[test]
+fn setup_says_that_hooks_are_switched_off() {
+    let home = Home::new();
+    for (harness, file, text) in [
+        ("claude", ".claude/settings.json", "{\"disableAllHooks\": true}"),
+        ("gemini", ".gemini/settings.json", "{\"hooksConfig\": {\"enabled\": false}}"),
+        ("codex", ".codex/config.toml", "[features]\nhooks = false\n"),
+    ] {
+        assert!(!home.run(&["setup", harness]).stdout.contains("switches hooks off"), "{harness}");
+        assert_eq!(home.run(&["setup", harness, "--remove"]).exit_code, 0);
+        home.write(file, text);
+        let output = home.run(&["setup", harness]);
+        assert_eq!(output.exit_code, 0, "{}", output.stderr);
+        assert!(output.stdout.contains("switches hooks off, so sayso hears nothing"), "{}", output.stdout);
+    }
+}
+
+#[test]
 fn the_folders_that_programs_use_can_be_moved() {
     let home = Home::new();
     let moved = home.project();

@@ -250,6 +250,7 @@ pub fn are_hooks_disabled(harness: Harness, path: &Path) -> Result<bool, SetupEr
     let Some(text) = &file.text else { return Ok(false) };
     let is_disabled = match harness {
         Harness::Codex => mcp_toml::are_hooks_disabled(text),
+        Harness::OpenCode => Ok(false),
         harness => hook_entries::inspect(harness, text).map(|state| state.is_disabled),
     };
     is_disabled.map_err(|reason| SetupError::unusable(path, reason))
