@@ -63,10 +63,15 @@ enum CliCommand {
     Service(gate::service::ServiceCommand),
     /// Check the installation: the hub, listeners, coding agents and speech.
     Doctor(gate::doctor::Arguments),
+    /// Put a gate between an editor and an agent that speaks ACP: sayso acp -- AGENT.
+    Acp(gate::acp::Arguments),
     /// Ask a person yes or no from a shell script. The exit code is 0 for yes and 1 for no.
     Ask(shell::AskArgs),
     /// Tell a person something from a shell script.
     Tell(shell::TellArgs),
+    /// Put a gate in front of an MCP server: people hear what it does, and are asked before it changes anything.
+    #[cfg(unix)]
+    Mcp(gate::mcp::Arguments),
     /// Check events, messages and recordings against the rules of AAEP.
     Validate(validate::Arguments),
     /// Explain a rule that `sayso validate` reports.
@@ -101,6 +106,10 @@ fn main() -> ExitCode {
         Err(error) => return usage::report_usage_error(&error),
     };
     let result = match arguments.command {
+        // The exit code of a gate is that of the program behind it.
+        CliCommand::Acp(arguments) => {
+            return gate::acp::run(&arguments).unwrap_or_else(|error| ExitCode::from(error.report() as u8));
+        }
         CliCommand::Validate(arguments) => Ok(validate::run(&arguments)),
         CliCommand::Explain(arguments) => explain::run(&arguments),
         CliCommand::Setup(arguments) => gate::setup::run(&arguments),
@@ -119,6 +128,9 @@ fn main() -> ExitCode {
         CliCommand::Token(command) => token::run(&command),
         CliCommand::Manifest(command) => manifest::run(&command),
         CliCommand::Asp(command) => asp::run(&command),
+        // The exit code is that of the server.
+        #[cfg(unix)]
+        CliCommand::Mcp(arguments) => return gate::mcp::run(arguments),
     };
     ExitCode::from(result.unwrap_or_else(file::CommandError::report) as u8)
 }

@@ -7,6 +7,8 @@
     reason = "a test reports a failure by panicking"
 )]
 
+#[cfg(unix)]
+mod acp;
 mod asp;
 mod attacks;
 mod checklist;
@@ -14,6 +16,8 @@ mod demo;
 #[cfg(unix)]
 mod listen;
 mod manifest;
+#[cfg(unix)]
+mod mcp;
 #[cfg(unix)]
 mod personal_hub;
 mod readme;

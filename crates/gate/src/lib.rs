@@ -3,5 +3,9 @@
 //!
 //! A gate finds the hub with [`client::HubLocation`]. Whatever fails, the answer is never an unheard yes.
 
+pub mod acp;
+pub mod child_process;
 pub mod doctor;
+#[cfg(unix)]
+pub mod mcp;
 pub mod setup;
