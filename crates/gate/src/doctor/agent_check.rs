@@ -2,7 +2,8 @@
 
 use crate::setup::{
     Harness, HookState, InstalledVersion, McpClient, McpServerState, SetupError, SetupScope,
-    are_hooks_disabled, are_hooks_trusted, hook_state, installed_version, mcp_servers, version_problem,
+    are_hooks_disabled, are_hooks_trusted, forbids_user_hooks, hook_state, installed_version, mcp_servers,
+    version_problem,
 };
 
 use super::{Doctor, Finding, Severity, program_search};
@@ -105,6 +106,15 @@ fn switched_off(
                 problems.push(format!(
                     "{name}: disableAllHooks switches all hooks off. Remove it from the settings."
                 ));
+            }
+            let managed = &doctor.managed_claude_settings;
+            match forbids_user_hooks(managed) {
+                Ok(true) => problems.push(format!(
+                    "{name}: your administrator allows no hooks of users, in {}.",
+                    managed.display()
+                )),
+                Ok(false) => {}
+                Err(error) => problems.push(format!("{name}: {error}.")),
             }
             // The settings of a project apply to the hooks of the user as well.
             for file in [".claude/settings.json", ".claude/settings.local.json"] {
@@ -211,4 +221,52 @@ fn check_servers(doctor: &Doctor, client: McpClient, scope: &SetupScope) -> Vec<
 
 fn unreadable(name: &str, error: &SetupError) -> Finding {
     Finding::problem(format!("{name}: {error}. Correct the file."))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test reports a failure by panicking")]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::doctor::SearchPath;
+    use crate::setup::{HookOptions, Places, SetupPlan};
+
+    fn findings(home: &Path) -> Vec<Finding> {
+        let places = Places::new(|name| (name == "HOME").then(|| home.into())).unwrap();
+        let doctor = Doctor {
+            places,
+            search_path: SearchPath::new(None),
+            project: home.join("project"),
+            managed_claude_settings: home.join("managed.json"),
+            program: "/bin/sh".into(),
+            hub: None,
+            token: None,
+        };
+        check_hooks(&doctor, Harness::Claude, &InstalledVersion::NotFound, &SetupScope::User)
+    }
+
+    #[test]
+    fn hooks_that_an_administrator_forbids_are_a_problem() {
+        let home = tempfile::tempdir().unwrap();
+        let places = Places::new(|name| (name == "HOME").then(|| home.path().into())).unwrap();
+        let options = HookOptions::default();
+        // The program must exist and be called sayso.
+        std::os::unix::fs::symlink("/bin/sh", home.path().join("sayso")).unwrap();
+        let program = home.path().join("sayso").display().to_string();
+        let plan = SetupPlan::install_hooks(Harness::Claude, &places, &SetupScope::User, &program, &options)
+            .unwrap();
+        plan.apply().unwrap();
+        let severities = |home| findings(home).iter().map(|finding| finding.severity).collect::<Vec<_>>();
+        assert_eq!(severities(home.path()), [Severity::Ok], "{:?}", findings(home.path()));
+        for (text, expected) in [
+            ("{\"allowManagedHooksOnly\": true}", Severity::Problem),
+            ("{\"disableAllHooks\": true}", Severity::Problem),
+            ("{\"allowManagedHooksOnly\": false}", Severity::Ok),
+            ("{", Severity::Problem),
+        ] {
+            std::fs::write(home.path().join("managed.json"), text).unwrap();
+            assert_eq!(severities(home.path()), [expected], "{text}: {:?}", findings(home.path()));
+        }
+    }
 }

@@ -95,6 +95,17 @@ pub(crate) fn inspect(harness: Harness, text: &str) -> Result<HookState, String>
     Ok(state)
 }
 
+/// Returns whether an administrator's settings for Claude Code allow no hooks of users.
+pub(crate) fn forbids_user_hooks(text: &str) -> Result<bool, String> {
+    let tree = SyntaxTree::parse(split_byte_order_mark(text).1)?;
+    let mut is_forbidden = false;
+    for name in ["disableAllHooks", "allowManagedHooksOnly"] {
+        let value = find_member(tree.root(), name)?.map(|property| Json::from(&property.value));
+        is_forbidden |= value == Some(Json::Boolean(true));
+    }
+    Ok(is_forbidden)
+}
+
 /// Returns the keys under which Codex keeps the trust in the hooks of sayso in this file: the file, the event, and the
 /// position of the hook.
 pub(crate) fn codex_trust_keys(text: &str, file: &str) -> Result<Vec<String>, String> {

@@ -34,7 +34,9 @@ pub use harness::{GATE_TIMEOUT_SECONDS, Harness, HookOptions, SetupScope};
 pub use hook_entries::HookState;
 pub use mcp_client::{McpClient, McpOptions, McpServer, McpServerState};
 pub use places::Places;
-pub use plan::{SetupPlan, are_hooks_disabled, are_hooks_trusted, hook_state, mcp_servers};
+pub use plan::{
+    SetupPlan, are_hooks_disabled, are_hooks_trusted, forbids_user_hooks, hook_state, mcp_servers,
+};
 pub use program_version::{InstalledVersion, Version, installed_version};
 pub use service_unit::SERVICE_UNIT;
 

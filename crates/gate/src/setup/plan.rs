@@ -256,6 +256,13 @@ pub fn are_hooks_disabled(harness: Harness, path: &Path) -> Result<bool, SetupEr
     is_disabled.map_err(|reason| SetupError::unusable(path, reason))
 }
 
+/// Returns whether an administrator's settings for Claude Code allow no hooks of users.
+pub fn forbids_user_hooks(path: &Path) -> Result<bool, SetupError> {
+    let file = ConfigFile::read(path)?;
+    hook_entries::forbids_user_hooks(file.text_or_empty())
+        .map_err(|reason| SetupError::unusable(path, reason))
+}
+
 /// Returns whether Codex has a record that the user trusted every hook of sayso in this scope. Whether they were changed
 /// since, only Codex knows.
 pub fn are_hooks_trusted(places: &Places, scope: &SetupScope) -> Result<bool, SetupError> {
