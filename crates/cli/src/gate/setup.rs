@@ -74,8 +74,8 @@ struct McpArgs {
 }
 
 fn parse_client(text: &str) -> Result<McpClient, String> {
-    McpClient::ALL.into_iter().find(|client| client.id() == text).ok_or_else(|| {
-        let names: Vec<_> = McpClient::ALL.into_iter().map(McpClient::id).collect();
+    McpClient::ALL.into_iter().find(|client| client.name() == text).ok_or_else(|| {
+        let names: Vec<_> = McpClient::ALL.into_iter().map(McpClient::name).collect();
         format!("it must be one of {}", names.join(", "))
     })
 }

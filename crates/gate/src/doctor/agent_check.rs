@@ -28,7 +28,7 @@ pub(super) async fn check(doctor: &Doctor) -> Vec<Finding> {
                 InstalledVersion::NotFound => Finding::note(format!("{harness} is not installed.")),
                 _ => Finding::note(format!(
                     "{harness} is installed, but not set up. To hear it, run `sayso setup {}`.",
-                    harness.id()
+                    harness.name()
                 )),
             });
         }
@@ -59,7 +59,7 @@ fn check_hooks(
         SetupScope::User => (harness.to_string(), ""),
         SetupScope::Project(_) => (format!("{harness} in this project"), " --project"),
     };
-    let repair = format!("Run `sayso setup {}{option}`", harness.id());
+    let repair = format!("Run `sayso setup {}{option}`", harness.name());
     let state = match hook_state(harness, &doctor.places, scope) {
         Ok(Some(state)) => state,
         Ok(None) => return Vec::new(),
@@ -203,7 +203,7 @@ fn check_servers(doctor: &Doctor, client: McpClient, scope: &SetupScope) -> Vec<
     if wrapped.is_empty() {
         return Vec::new();
     }
-    let repair = format!("Run `sayso setup mcp {}{option}`", client.id());
+    let repair = format!("Run `sayso setup mcp {}{option}`", client.name());
     let problems = program_problems(doctor, &name, &repair, &programs);
     let mut findings: Vec<_> = problems.into_iter().map(Finding::problem).collect();
     if findings.is_empty() {

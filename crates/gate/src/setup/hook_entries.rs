@@ -249,7 +249,7 @@ fn hooks_of_group<'e, 't>(entry: &'e Value<'t>) -> Result<Option<&'e Array<'t>>,
 fn is_hook_of_sayso(harness: Harness, hook: &Json) -> bool {
     let Some(words) = command_words(hook) else { return false };
     matches!(words.as_slice(), [program, command, id, ..]
-        if is_sayso(program) && command == "hook" && id == harness.id())
+        if is_sayso(program) && command == "hook" && id == harness.name())
 }
 
 fn command_words(hook: &Json) -> Option<Vec<String>> {
