@@ -10,10 +10,11 @@ use crate::output::{print_stderr, printable};
 use crate::{Arguments, ExitStatus};
 
 /// Example arguments of commands, shown if a required argument is missing.
-const EXAMPLES: [(&str, &str); 16] = [
+const EXAMPLES: [(&str, &str); 17] = [
     ("listen", "http://127.0.0.1:8787"),
     ("capture", "http://127.0.0.1:8787 --output session.jsonl"),
     ("replay", "session.jsonl"),
+    ("setup mcp", "claude-desktop"),
     ("token new", "--role listener --name ada"),
     ("backup", "--data sayso-data backup-1"),
     ("restore", "backup-1 --data sayso-data"),

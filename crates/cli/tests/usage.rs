@@ -46,7 +46,7 @@ fn usage_errors_name_the_mistake_and_the_next_step() {
             "--key FILE or --jwk FILE is missing.",
             "Example: sayso manifest verify manifest.jws --jwk public.json",
         ),
-        ("servee", "unknown command servee. Did you mean serve?", &help_hint("sayso")),
+        ("servee", "unknown command servee. Did you mean service or serve?", &help_hint("sayso")),
         (
             "demo --auto maybe",
             "--auto HOW does not accept maybe: use accept, reject or none.",

@@ -1,6 +1,6 @@
 //! `sayso doctor`: checks the installation and says what to do.
 
-use gate::doctor::{Doctor, SearchPath, Severity};
+use gate::doctor::{Doctor, MANAGED_CLAUDE_SETTINGS, SearchPath, Severity};
 use gate::setup::Places;
 
 use crate::ExitStatus;
@@ -23,6 +23,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     let doctor = Doctor {
         places: Places::from_env().map_err(|error| error.to_string())?,
         search_path: SearchPath::new(std::env::var_os("PATH")),
+        managed_claude_settings: MANAGED_CLAUDE_SETTINGS.into(),
         project: current("the current folder", std::env::current_dir())?,
         program: current("the path of sayso", std::env::current_exe())?,
         hub: arguments.hub.clone(),

@@ -74,8 +74,8 @@ struct McpArgs {
 }
 
 fn parse_client(text: &str) -> Result<McpClient, String> {
-    McpClient::ALL.into_iter().find(|client| client.id() == text).ok_or_else(|| {
-        let names: Vec<_> = McpClient::ALL.into_iter().map(McpClient::id).collect();
+    McpClient::ALL.into_iter().find(|client| client.name() == text).ok_or_else(|| {
+        let names: Vec<_> = McpClient::ALL.into_iter().map(McpClient::name).collect();
         format!("it must be one of {}", names.join(", "))
     })
 }
@@ -94,11 +94,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         SetupPlan::install_hooks(harness, &places, &scope, &program, &options)
     };
     let plan = plan.map_err(|error| error.to_string())?;
-    let status = arguments.finish(plan, &harness.to_string())?;
     if arguments.remove {
-        return Ok(status);
+        return arguments.finish(plan, &harness.to_string());
     }
-    let advice = advice(harness, &scope, &options)?;
+    let version = build_runtime(0)?.block_on(gate::setup::installed_version(harness.program()));
+    if let Some(problem) = gate::setup::unsupported_version(harness, &version) {
+        return Err(CommandError::cannot_run(problem));
+    }
+    let status = arguments.finish(plan, &harness.to_string())?;
+    let advice = advice(harness, &version, &places, &scope, &options);
     if arguments.dry_run {
         // Standard output has only the diff.
         for line in &advice {
@@ -169,17 +173,33 @@ impl McpArgs {
 }
 
 /// Returns what sayso cannot do with the harness, and what to do next.
-fn advice(harness: Harness, scope: &SetupScope, options: &HookOptions) -> Result<Vec<String>, CommandError> {
-    let version = build_runtime(0)?.block_on(gate::setup::installed_version(harness.program()));
+fn advice(
+    harness: Harness,
+    version: &InstalledVersion,
+    places: &Places,
+    scope: &SetupScope,
+    options: &HookOptions,
+) -> Vec<String> {
     let mut lines = Vec::new();
-    match &version {
+    match version {
         InstalledVersion::NotFound => {
             lines.push(format!("{harness} was not found on the path, so its version was not checked."));
         }
         InstalledVersion::Known(version) => lines.push(format!("{harness} {version} is installed.")),
         _ => lines.push(format!("The installed version of {harness} could not be determined.")),
     }
-    lines.extend(gate::setup::version_problem(harness, &version));
+    lines.extend(gate::setup::version_problem(harness, version));
+    let file = match harness {
+        Harness::Codex => Harness::codex_config(places),
+        _ => harness.hook_file(places, scope),
+    };
+    // A file that cannot be read is a problem for `sayso doctor`. The hooks are in another one, or not installed yet.
+    if gate::setup::are_hooks_disabled(harness, &file).unwrap_or(false) {
+        lines.push(format!(
+            "{} switches hooks off, so sayso hears nothing until you change that.",
+            display_name(&file)
+        ));
+    }
     lines.extend(gate::setup::limits(harness, options).into_iter().map(str::to_owned));
     if matches!(scope, SetupScope::Project(_)) {
         lines.push(
@@ -191,7 +211,7 @@ fn advice(harness: Harness, scope: &SetupScope, options: &HookOptions) -> Result
         "Run `sayso listen` in a terminal to hear the agent, and `sayso doctor` to check everything."
             .to_owned(),
     );
-    Ok(lines)
+    lines
 }
 
 impl Arguments {

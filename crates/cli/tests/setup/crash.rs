@@ -1,7 +1,7 @@
 //! What happens to a configuration if something goes wrong while it is changed.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::process::Command;
+use std::process::Child;
 
 use testing::cli::{binary, check_output};
 
@@ -178,8 +178,8 @@ fn an_editor_that_saves_in_the_meantime_wins() {
     std::fs::create_dir_all(&folder).unwrap();
     let lock = std::fs::File::create(folder.join("lock")).unwrap();
     lock.lock().unwrap();
-    let child = home.command(binary()).args(["setup", "claude"]).spawn().unwrap();
-    wait_until_locked(child.id());
+    let mut child = home.command(binary()).args(["setup", "claude"]).spawn().unwrap();
+    wait_until_locked(&mut child);
     let saved = "{ \"model\": \"sonnet\" }\n";
     home.write(FILE, saved);
     lock.unlock().unwrap();
@@ -195,14 +195,11 @@ fn an_editor_that_saves_in_the_meantime_wins() {
 }
 
 /// Waits until a process waits for a lock of a file.
-fn wait_until_locked(process: u32) {
-    let marker = format!(" {process} ");
-    while !std::fs::read_to_string("/proc/locks")
-        .unwrap()
-        .lines()
-        .any(|line| line.contains("->") && line.contains(&marker))
-    {
-        assert!(Command::new("kill").args(["-0", &process.to_string()]).status().unwrap().success());
+fn wait_until_locked(child: &mut Child) {
+    let marker = format!(" {} ", child.id());
+    let is_waiting = |line: &str| line.contains("->") && line.contains(&marker);
+    while !std::fs::read_to_string("/proc/locks").unwrap().lines().any(is_waiting) {
+        assert!(child.try_wait().unwrap().is_none(), "the process ended before it waited for the lock");
         std::thread::yield_now();
     }
 }

@@ -202,7 +202,12 @@ fn broken_configurations_are_problems() {
     let settings =
         home.read(".gemini/settings.json").replacen('{', "{\"hooksConfig\": {\"enabled\": false},", 1);
     home.write(".gemini/settings.json", &settings);
-    expect("Gemini CLI: hooksConfig.enabled is false");
+    expect("Gemini CLI: hooksConfig switches the hooks off.");
+    home.write(
+        ".gemini/settings.json",
+        &settings.replacen("\"enabled\": false", "\"disabled\": [\"sayso\"]", 1),
+    );
+    expect("Gemini CLI: hooksConfig switches the hooks off.");
 
     home.write(".cursor/mcp.json", "{\"mcpServers\": {\"files\": {\"command\": \"/nowhere/sayso\", \"args\": [\"mcp\", \"--\", \"x\"]}}}");
     expect("MCP servers of Cursor: the configuration starts /nowhere/sayso");

@@ -237,6 +237,12 @@ fn setup_says_what_a_version_cannot_do() {
         assert_eq!(output.stdout.contains("can only be advised"), is_old);
         assert!(output.stdout.contains("--bare"));
     }
+    // This version would start sayso without its arguments, and block every call.
+    home.add_program("claude", "echo '2.1.138 (Claude Code)'");
+    assert_eq!(home.run(&["setup", "claude", "--remove"]).exit_code, 0);
+    let output = home.run(&["setup", "claude"]);
+    assert_eq!((output.exit_code, output.stderr.contains("Claude Code 2.1.138 is too old")), (2, true));
+    assert_eq!(home.files(), Vec::<String>::new());
     home.add_program("claude", "exit 3");
     assert!(home.run(&["setup", "claude"]).stdout.contains("version of Claude Code could not be determined"));
     for (harness, arguments, expected) in [
@@ -253,6 +259,23 @@ fn setup_says_what_a_version_cannot_do() {
 }
 
 #[test]
+fn setup_says_that_hooks_are_switched_off() {
+    let home = Home::new();
+    for (harness, file, text) in [
+        ("claude", ".claude/settings.json", "{\"disableAllHooks\": true}"),
+        ("gemini", ".gemini/settings.json", "{\"hooksConfig\": {\"enabled\": false}}"),
+        ("codex", ".codex/config.toml", "[features]\nhooks = false\n"),
+    ] {
+        assert!(!home.run(&["setup", harness]).stdout.contains("switches hooks off"), "{harness}");
+        assert_eq!(home.run(&["setup", harness, "--remove"]).exit_code, 0);
+        home.write(file, text);
+        let output = home.run(&["setup", harness]);
+        assert_eq!(output.exit_code, 0, "{}", output.stderr);
+        assert!(output.stdout.contains("switches hooks off, so sayso hears nothing"), "{}", output.stdout);
+    }
+}
+
+#[test]
 fn the_folders_that_programs_use_can_be_moved() {
     let home = Home::new();
     let moved = home.project();
@@ -261,7 +284,7 @@ fn the_folders_that_programs_use_can_be_moved() {
         ("codex", "CODEX_HOME", "hooks.json"),
         ("vscode", "COPILOT_HOME", "hooks/sayso.json"),
         ("gemini", "GEMINI_CLI_HOME", ".gemini/settings.json"),
-        ("opencode", "XDG_CONFIG_HOME", "opencode/plugin/sayso.js"),
+        ("opencode", "XDG_CONFIG_HOME", "opencode/plugins/sayso.js"),
     ] {
         let folder = moved.join(harness);
         let mut command = home.command(binary());
@@ -277,7 +300,7 @@ fn the_folders_that_programs_use_can_be_moved() {
 #[test]
 fn a_changed_plugin_of_opencode_is_left_alone() {
     let home = Home::new();
-    let file = ".config/opencode/plugin/sayso.js";
+    let file = ".config/opencode/plugins/sayso.js";
     assert_eq!(home.run(&["setup", "opencode", "--hub", "http://x/\"</"]).exit_code, 0);
     let plugin = home.read(file);
     assert!(

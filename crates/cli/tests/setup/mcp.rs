@@ -1,6 +1,9 @@
 //! `sayso setup mcp CLIENT`: servers are started through sayso, and directly again.
 
-use testing::cli::binary;
+use std::io::Write;
+use std::process::Stdio;
+
+use testing::cli::{KillTimer, binary};
 
 use super::Home;
 
@@ -69,6 +72,29 @@ fn servers_start_through_sayso_and_directly_again() {
             (client != "codex", client == "codex")
         );
     }
+}
+
+#[test]
+fn a_wrapped_server_can_be_started() {
+    let home = Home::new();
+    home.add_program("echo-server", "exec /bin/cat");
+    home.write(".cursor/mcp.json", r#"{"mcpServers": {"-odd name": {"command": "echo-server"}}}"#);
+    assert_eq!(home.run(&["setup", "mcp", "cursor"]).exit_code, 0);
+    let config: serde_json::Value = serde_json::from_str(&home.read(".cursor/mcp.json")).unwrap();
+    let server = &config["mcpServers"]["-odd name"];
+    let arguments = server["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
+    let mut command = home.command(server["command"].as_str().unwrap());
+    let mut child = command.args(arguments).stdin(Stdio::piped()).spawn().unwrap();
+    let _timer = KillTimer::start(child.id());
+    let message = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+    child.stdin.take().unwrap().write_all(message.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        message,
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use crate::setup::{
     Harness, HookState, InstalledVersion, McpClient, McpServerState, SetupError, SetupScope,
-    are_hooks_disabled, are_hooks_trusted, hook_state, installed_version, mcp_servers, version_problem,
+    are_hooks_disabled, are_hooks_trusted, forbids_user_hooks, hook_state, installed_version, mcp_servers,
+    version_problem,
 };
 
 use super::{Doctor, Finding, Severity, program_search};
@@ -27,7 +28,7 @@ pub(super) async fn check(doctor: &Doctor) -> Vec<Finding> {
                 InstalledVersion::NotFound => Finding::note(format!("{harness} is not installed.")),
                 _ => Finding::note(format!(
                     "{harness} is installed, but not set up. To hear it, run `sayso setup {}`.",
-                    harness.id()
+                    harness.name()
                 )),
             });
         }
@@ -58,7 +59,7 @@ fn check_hooks(
         SetupScope::User => (harness.to_string(), ""),
         SetupScope::Project(_) => (format!("{harness} in this project"), " --project"),
     };
-    let repair = format!("Run `sayso setup {}{option}`", harness.id());
+    let repair = format!("Run `sayso setup {}{option}`", harness.name());
     let state = match hook_state(harness, &doctor.places, scope) {
         Ok(Some(state)) => state,
         Ok(None) => return Vec::new(),
@@ -106,6 +107,15 @@ fn switched_off(
                     "{name}: disableAllHooks switches all hooks off. Remove it from the settings."
                 ));
             }
+            let managed = &doctor.managed_claude_settings;
+            match forbids_user_hooks(managed) {
+                Ok(true) => problems.push(format!(
+                    "{name}: your administrator allows no hooks of users, in {}.",
+                    managed.display()
+                )),
+                Ok(false) => {}
+                Err(error) => problems.push(format!("{name}: {error}.")),
+            }
             // The settings of a project apply to the hooks of the user as well.
             for file in [".claude/settings.json", ".claude/settings.local.json"] {
                 let path = doctor.project.join(file);
@@ -118,7 +128,7 @@ fn switched_off(
             }
         }
         Harness::Gemini if state.is_disabled => {
-            problems.push(format!("{name}: hooksConfig.enabled is false, which switches all hooks off. Remove it from the settings."));
+            problems.push(format!("{name}: hooksConfig switches the hooks off. Type /hooks enable-all in gemini, or remove it from the settings."));
         }
         Harness::Codex => {
             let config = Harness::codex_config(&doctor.places);
@@ -193,7 +203,7 @@ fn check_servers(doctor: &Doctor, client: McpClient, scope: &SetupScope) -> Vec<
     if wrapped.is_empty() {
         return Vec::new();
     }
-    let repair = format!("Run `sayso setup mcp {}{option}`", client.id());
+    let repair = format!("Run `sayso setup mcp {}{option}`", client.name());
     let problems = program_problems(doctor, &name, &repair, &programs);
     let mut findings: Vec<_> = problems.into_iter().map(Finding::problem).collect();
     if findings.is_empty() {
@@ -211,4 +221,52 @@ fn check_servers(doctor: &Doctor, client: McpClient, scope: &SetupScope) -> Vec<
 
 fn unreadable(name: &str, error: &SetupError) -> Finding {
     Finding::problem(format!("{name}: {error}. Correct the file."))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test reports a failure by panicking")]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::doctor::SearchPath;
+    use crate::setup::{HookOptions, Places, SetupPlan};
+
+    fn findings(home: &Path) -> Vec<Finding> {
+        let places = Places::new(|name| (name == "HOME").then(|| home.into())).unwrap();
+        let doctor = Doctor {
+            places,
+            search_path: SearchPath::new(None),
+            project: home.join("project"),
+            managed_claude_settings: home.join("managed.json"),
+            program: "/bin/sh".into(),
+            hub: None,
+            token: None,
+        };
+        check_hooks(&doctor, Harness::Claude, &InstalledVersion::NotFound, &SetupScope::User)
+    }
+
+    #[test]
+    fn hooks_that_an_administrator_forbids_are_a_problem() {
+        let home = tempfile::tempdir().unwrap();
+        let places = Places::new(|name| (name == "HOME").then(|| home.path().into())).unwrap();
+        let options = HookOptions::default();
+        // The program must exist and be called sayso.
+        std::os::unix::fs::symlink("/bin/sh", home.path().join("sayso")).unwrap();
+        let program = home.path().join("sayso").display().to_string();
+        let plan = SetupPlan::install_hooks(Harness::Claude, &places, &SetupScope::User, &program, &options)
+            .unwrap();
+        plan.apply().unwrap();
+        let severities = |home| findings(home).iter().map(|finding| finding.severity).collect::<Vec<_>>();
+        assert_eq!(severities(home.path()), [Severity::Ok], "{:?}", findings(home.path()));
+        for (text, expected) in [
+            ("{\"allowManagedHooksOnly\": true}", Severity::Problem),
+            ("{\"disableAllHooks\": true}", Severity::Problem),
+            ("{\"allowManagedHooksOnly\": false}", Severity::Ok),
+            ("{", Severity::Problem),
+        ] {
+            std::fs::write(home.path().join("managed.json"), text).unwrap();
+            assert_eq!(severities(home.path()), [expected], "{text}: {:?}", findings(home.path()));
+        }
+    }
 }

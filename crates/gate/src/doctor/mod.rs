@@ -14,6 +14,13 @@ use crate::setup::Places;
 
 pub use program_search::SearchPath;
 
+/// Where an administrator's settings for Claude Code are.
+pub const MANAGED_CLAUDE_SETTINGS: &str = if cfg!(target_os = "macos") {
+    "/Library/Application Support/ClaudeCode/managed-settings.json"
+} else {
+    "/etc/claude-code/managed-settings.json"
+};
+
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
@@ -68,6 +75,8 @@ pub struct Doctor {
     pub search_path: SearchPath,
     /// The folder whose project configuration is checked.
     pub project: PathBuf,
+    /// The file with an administrator's settings for Claude Code.
+    pub managed_claude_settings: PathBuf,
     /// The program `sayso` that runs.
     pub program: PathBuf,
     /// The given address of the hub.

@@ -5,8 +5,26 @@ use super::{Harness, HookOptions, InstalledVersion, Version};
 /// The first version of Claude Code that blocks a call if a hook fails (`onFailure`).
 pub const CLAUDE_ON_FAILURE: Version = Version::new(2, 1, 295);
 
+/// The first version of Claude Code whose hooks start a program without a shell (`args`). Older ones would start `sayso`
+/// without its arguments, which fails, and a failed hook can block every call.
+pub const CLAUDE_HOOK_ARGS: Version = Version::new(2, 1, 139);
+
+/// Returns why a version cannot be set up at all.
+pub fn unsupported_version(harness: Harness, version: &InstalledVersion) -> Option<String> {
+    match (harness, version) {
+        (Harness::Claude, InstalledVersion::Known(version)) if *version < CLAUDE_HOOK_ARGS => Some(format!(
+            "Claude Code {version} is too old for the hooks of sayso. \
+             Update to {CLAUDE_ON_FAILURE} or later; {CLAUDE_HOOK_ARGS} is the oldest version that works."
+        )),
+        _ => None,
+    }
+}
+
 /// Returns what a version can only advise, or nothing if it can be gated fully or is not known.
 pub fn version_problem(harness: Harness, version: &InstalledVersion) -> Option<String> {
+    if let Some(problem) = unsupported_version(harness, version) {
+        return Some(problem);
+    }
     match (harness, version) {
         (Harness::Claude, InstalledVersion::Known(version)) if *version < CLAUDE_ON_FAILURE => Some(format!(
             "Claude Code {version} can only be advised: if sayso cannot run, a call goes ahead unheard. \

@@ -145,7 +145,7 @@ impl Harness {
         [Self::Claude, Self::Codex, Self::Cursor, Self::Gemini, Self::VsCode, Self::OpenCode];
 
     /// Returns the name on the command line.
-    pub fn id(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
             Self::Codex => "codex",
@@ -157,8 +157,8 @@ impl Harness {
     }
 
     /// Returns the harness with this name on the command line.
-    pub fn from_id(id: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|harness| harness.id() == id)
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|harness| harness.name() == name)
     }
 
     /// Returns the file that contains the hooks.
@@ -170,7 +170,7 @@ impl Harness {
                 Self::Cursor => places.cursor().join("hooks.json"),
                 Self::Gemini => places.gemini().join("settings.json"),
                 Self::VsCode => places.copilot().join("hooks/sayso.json"),
-                Self::OpenCode => places.opencode().join("plugin/sayso.js"),
+                Self::OpenCode => places.opencode().join("plugins/sayso.js"),
             },
             SetupScope::Project(folder) => folder.join(match self {
                 Self::Claude => ".claude/settings.json",
@@ -178,7 +178,7 @@ impl Harness {
                 Self::Cursor => ".cursor/hooks.json",
                 Self::Gemini => ".gemini/settings.json",
                 Self::VsCode => ".github/hooks/sayso.json",
-                Self::OpenCode => ".opencode/plugin/sayso.js",
+                Self::OpenCode => ".opencode/plugins/sayso.js",
             }),
         }
     }
@@ -192,7 +192,7 @@ impl Harness {
     pub fn program(self) -> &'static str {
         match self {
             Self::VsCode => "code",
-            other => other.id(),
+            other => other.name(),
         }
     }
 
@@ -256,7 +256,7 @@ impl Harness {
 
     /// Returns the command line of the hooks.
     pub(crate) fn hook_words(self, program: &str, options: &HookOptions) -> Vec<String> {
-        let mut words = vec![program.to_owned(), "hook".to_owned(), self.id().to_owned()];
+        let mut words = vec![program.to_owned(), "hook".to_owned(), self.name().to_owned()];
         let mut add = |option: &str, value: Option<&String>| {
             if let Some(value) = value {
                 words.extend([option.to_owned(), value.clone()]);

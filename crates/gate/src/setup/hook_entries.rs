@@ -95,6 +95,17 @@ pub(crate) fn inspect(harness: Harness, text: &str) -> Result<HookState, String>
     Ok(state)
 }
 
+/// Returns whether an administrator's settings for Claude Code allow no hooks of users.
+pub(crate) fn forbids_user_hooks(text: &str) -> Result<bool, String> {
+    let tree = SyntaxTree::parse(split_byte_order_mark(text).1)?;
+    let mut is_forbidden = false;
+    for name in ["disableAllHooks", "allowManagedHooksOnly"] {
+        let value = find_member(tree.root(), name)?.map(|property| Json::from(&property.value));
+        is_forbidden |= value == Some(Json::Boolean(true));
+    }
+    Ok(is_forbidden)
+}
+
 /// Returns the keys under which Codex keeps the trust in the hooks of sayso in this file: the file, the event, and the
 /// position of the hook.
 pub(crate) fn codex_trust_keys(text: &str, file: &str) -> Result<Vec<String>, String> {
@@ -147,7 +158,11 @@ fn is_disabled(harness: Harness, root: &Object<'_>) -> Result<bool, String> {
     match harness {
         Harness::Claude => has_value(root, "disableAllHooks", true),
         Harness::Gemini => match find_object(root, "hooksConfig")? {
-            Some(object) => has_value(object, "enabled", false),
+            Some(object) => {
+                let disabled = find_member(object, "disabled")?.map(|property| Json::from(&property.value));
+                let names = disabled.as_ref().and_then(Json::as_texts).unwrap_or_default();
+                Ok(has_value(object, "enabled", false)? || names.contains(&"sayso"))
+            }
             None => Ok(false),
         },
         _ => Ok(false),
@@ -234,7 +249,7 @@ fn hooks_of_group<'e, 't>(entry: &'e Value<'t>) -> Result<Option<&'e Array<'t>>,
 fn is_hook_of_sayso(harness: Harness, hook: &Json) -> bool {
     let Some(words) = command_words(hook) else { return false };
     matches!(words.as_slice(), [program, command, id, ..]
-        if is_sayso(program) && command == "hook" && id == harness.id())
+        if is_sayso(program) && command == "hook" && id == harness.name())
 }
 
 fn command_words(hook: &Json) -> Option<Vec<String>> {

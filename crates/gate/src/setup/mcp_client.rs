@@ -83,7 +83,7 @@ impl McpClient {
     pub const ALL: [Self; 5] = [Self::ClaudeDesktop, Self::Claude, Self::Cursor, Self::VsCode, Self::Codex];
 
     /// Returns the name on the command line.
-    pub fn id(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::ClaudeDesktop => "claude-desktop",
             Self::Claude => "claude",

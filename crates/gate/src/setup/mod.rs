@@ -27,14 +27,16 @@ mod program_version;
 mod service_unit;
 mod text_edits;
 
-pub use advice::{CLAUDE_ON_FAILURE, limits, version_problem};
+pub use advice::{CLAUDE_HOOK_ARGS, CLAUDE_ON_FAILURE, limits, unsupported_version, version_problem};
 pub use config_file::{ConfigFile, MAX_CONFIG_BYTES};
 pub use error::SetupError;
 pub use harness::{GATE_TIMEOUT_SECONDS, Harness, HookOptions, SetupScope};
 pub use hook_entries::HookState;
 pub use mcp_client::{McpClient, McpOptions, McpServer, McpServerState};
 pub use places::Places;
-pub use plan::{SetupPlan, are_hooks_disabled, are_hooks_trusted, hook_state, mcp_servers};
+pub use plan::{
+    SetupPlan, are_hooks_disabled, are_hooks_trusted, forbids_user_hooks, hook_state, mcp_servers,
+};
 pub use program_version::{InstalledVersion, Version, installed_version};
 pub use service_unit::SERVICE_UNIT;
 

@@ -250,9 +250,17 @@ pub fn are_hooks_disabled(harness: Harness, path: &Path) -> Result<bool, SetupEr
     let Some(text) = &file.text else { return Ok(false) };
     let is_disabled = match harness {
         Harness::Codex => mcp_toml::are_hooks_disabled(text),
+        Harness::OpenCode => Ok(false),
         harness => hook_entries::inspect(harness, text).map(|state| state.is_disabled),
     };
     is_disabled.map_err(|reason| SetupError::unusable(path, reason))
+}
+
+/// Returns whether an administrator's settings for Claude Code allow no hooks of users.
+pub fn forbids_user_hooks(path: &Path) -> Result<bool, SetupError> {
+    let file = ConfigFile::read(path)?;
+    hook_entries::forbids_user_hooks(file.text_or_empty())
+        .map_err(|reason| SetupError::unusable(path, reason))
 }
 
 /// Returns whether Codex has a record that the user trusted every hook of sayso in this scope. Whether they were changed
