@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import os
 import re
 import ssl
 import time
@@ -53,6 +54,7 @@ class HubCore:
         manifest: Mapping[str, Any] | str | None,
         states: Mapping[str, Text] | None,
     ) -> None:
+        self.pid = os.getpid()
         self.address = find_address(url)
         self.agent = dict(agent or {})
         self.language = language or "en"
@@ -219,6 +221,8 @@ class SessionCore:
         return lambda: self._stop_callbacks.pop(key, None) and None
 
     def check_open(self) -> None:
+        if self.hub.pid != os.getpid():
+            raise HubUnreachable("this process was forked from the one that started the session; start a new session")
         if self.stop_reason is not None:
             raise SessionStopped(self.stop_reason)
         if self.is_ended:

@@ -36,7 +36,7 @@ class Producer(TypedDict, total=False):
 class EventOptions(TypedDict, total=False):
     """Members that every event can have."""
 
-    urgency: Literal["low", "normal", "high", "critical"]
+    urgency: Literal["background", "normal", "critical"]
     verbosity: Literal["terse", "normal", "detailed"]
     correlation_id: str
     #: Extensions by prefix, each with the address of its context and its body.
