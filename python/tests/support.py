@@ -52,7 +52,9 @@ class HubProcess:
         command = [SAYSO, "serve", *access, "--listen", listen, "--unix", self.socket_path]
         if "--data" not in self._options:
             command.append("--memory")
-        self.process = subprocess.Popen([*command, *self._options], stderr=subprocess.PIPE, text=True)
+        # The hub reads its settings from variables that start with SAYSO_, and those of the tests are not for it.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("SAYSO_")}
+        self.process = subprocess.Popen([*command, *self._options], stderr=subprocess.PIPE, text=True, env=environment)
         assert self.process.stderr is not None
         for line in self.process.stderr:
             if line.startswith("listening on http"):

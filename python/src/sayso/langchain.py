@@ -105,7 +105,9 @@ def guard_tool(tool: BaseTool, guard: Guard, call_id: str | None = None, deny: C
         return await guard.run(tool.name, values, call, **gate)
 
     guarded = tool.model_copy()
-    members = {"_run": run, "_arun": arun, "__module__": type(tool).__module__}
+    # LangChain runs a tool without a coroutine in a thread, which nobody can cancel while the question is open. The gate must run in
+    # the caller's task instead; only the function runs in a thread.
+    members = {"_run": run, "_arun": arun, "ainvoke": BaseTool.ainvoke, "__module__": type(tool).__module__}
     guarded.__class__ = type(f"Guarded{type(tool).__name__}", (type(tool),), members)
     return guarded
 

@@ -38,7 +38,7 @@ ADAPTERS = {
     "strands": "strands",
     "smolagents": "smolagents",
 }
-ONLY = os.environ.get("SAYSO_ADAPTER")
+ONLY = os.environ.get("TEST_ADAPTER")
 
 
 def is_installed(module):
@@ -226,9 +226,9 @@ def test_arguments_that_a_later_hook_changes_are_those_that_were_asked_about(ada
     if not getattr(scene.runner, "CAN_CHANGE_ARGUMENTS", True):
         pytest.skip("this framework has no hook that changes arguments")
     scene.play()
-    assert scene.ran == [], "everything was never allowed"
     asked = [event["action"] for event in scene.listener.of_type("awaiting.confirmation")]
-    assert asked == ["Wipe everything."] or asked == ["Wipe photos."]
+    assert "everything" not in scene.wiped(), "it was never allowed"
+    assert all(f"Wipe {what}." in asked for what in scene.wiped())
     scene.finish()
 
 
