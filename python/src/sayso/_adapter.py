@@ -11,10 +11,11 @@ set another default.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from ._consent import ASK, BoundCall, Policy, bind, describe_for_model, open_call
 from ._core import OpenCall, SessionCore, describe_failure, log
@@ -35,6 +36,8 @@ from ._runtime import is_loop_running, runtime
 from ._session import AsyncSession, Session
 from ._tool import Signature, find_spec
 from .errors import Cancelled, SaysoError
+
+T = TypeVar("T")
 
 AnySession = Session | AsyncSession
 Policies = Mapping[str, Policy]
@@ -57,6 +60,7 @@ class Guard:
         self._core = session._core if session is not None else find_current_core()
         #: Incremented when a run is cancelled: calls that began before are no longer made.
         self._cancelled_runs = 0
+        self._waiting: set[concurrent.futures.Future[OpenCall]] = set()
 
     @property
     def core(self) -> SessionCore:
@@ -73,6 +77,16 @@ class Guard:
     def cancel_open_calls(self) -> None:
         """Makes sure that no call that is waiting for an answer is made, however late the answer is."""
         self._cancelled_runs += 1
+        for future in list(self._waiting):
+            future.cancel()
+
+    async def run_in_thread(self, function: Callable[[], T]) -> T:
+        """Runs a blocking agent in a thread. If the caller is cancelled, questions that are open in threads are withdrawn."""
+        try:
+            return await asyncio.to_thread(function)
+        except asyncio.CancelledError:
+            self.cancel_open_calls()
+            raise
 
     async def run(
         self,
@@ -117,7 +131,7 @@ class Guard:
         try:
             core = self.core
             call = bind(name, values, rules.skip)
-            opened = announce_sync(core, open_call(core, call, rules, call_id), name)
+            opened = announce_sync(core, open_call(core, call, rules, call_id), name, self._waiting)
             failure = _reason_not_to_run(core, call, lambda: is_cancelled() or run != self._cancelled_runs)
             if failure is not None:
                 _report_sync(core.complete(opened, "error", str(failure), str(failure), is_library_text=True))
@@ -128,13 +142,19 @@ class Guard:
             return finish_sync(core, opened, lambda: function(call), _success(rules, call))
 
     def wrap(
-        self, function: Callable[..., Any], name: str | None = None, *, asynchronous: bool = False, deny: Deny = _as_text
+        self,
+        function: Callable[..., Any],
+        name: str | None = None,
+        *,
+        asynchronous: bool = False,
+        deny: Deny = _as_text,
+        policy: Policy | None = None,
     ) -> Callable[..., Any]:
         """Returns a function with the same signature that is gated. `asynchronous` turns `def` into `async def`."""
         spec = find_spec(function)
         target = spec.function if spec is not None else function
         tool_name = name or (spec.name if spec is not None else getattr(target, "__name__", "tool"))
-        policy = self.policy_for(tool_name, function)
+        rules = policy if policy is not None else self.policy_for(tool_name, function)
         signature = Signature(target)
         is_async = inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(getattr(target, "__call__", None))  # noqa: B004
 
@@ -147,7 +167,7 @@ class Guard:
                         return await signature.call(target, bound.values)
                     return await asyncio.to_thread(signature.call, target, bound.values)
 
-                return await self.run(tool_name, signature.by_name(args, kwargs), call, policy=policy, deny=deny)
+                return await self.run(tool_name, signature.by_name(args, kwargs), call, policy=rules, deny=deny)
 
             return run
 
@@ -157,7 +177,7 @@ class Guard:
                 tool_name,
                 signature.by_name(args, kwargs),
                 lambda bound: signature.call(target, bound.values),
-                policy=policy,
+                policy=rules,
                 deny=deny,
             )
 

@@ -147,18 +147,30 @@ def run_sync(
     return finish_sync(core, opened, lambda: function(call), _success(policy, call))
 
 
-def announce_sync(core: SessionCore, work: Coroutine[Any, Any, OpenCall], name: str) -> OpenCall:
-    """Waits for the announcement of a call."""
+def announce_sync(
+    core: SessionCore,
+    work: Coroutine[Any, Any, OpenCall],
+    name: str,
+    waiting: set[concurrent.futures.Future[OpenCall]] | None = None,
+) -> OpenCall:
+    """Waits for the announcement of a call. Whoever cancels a future in `waiting` withdraws its question."""
     if is_loop_running():
         work.close()
         raise EventLoopRunning(f"the tool {name}")
     future = runtime().submit(work)
+    if waiting is not None:
+        waiting.add(future)
     try:
         return future.result()
+    except concurrent.futures.CancelledError:
+        raise Cancelled("the call was cancelled before it was made") from None
     except BaseException:
         future.add_done_callback(lambda done: _abandon(core, done))
         future.cancel()
         raise
+    finally:
+        if waiting is not None:
+            waiting.discard(future)
 
 
 def finish_sync(core: SessionCore, opened: OpenCall, function: Callable[[], T], success: Text | None = None) -> T:

@@ -110,6 +110,9 @@ class Scene:
         self.runner = importlib.import_module(f"run_{name}")
         self.hub = hub
         prefix = getattr(self.runner, "TOOL_PREFIX", "")
+        final = getattr(self.runner, "FINAL_TOOL", None)
+        if final is not None:
+            script = [turn if turn["calls"] else {"text": "", "calls": [(final[0], {final[1]: turn["text"]})]} for turn in script]
         self.model = FakeModel([{**turn, "calls": [(prefix + tool, arguments) for tool, arguments in turn["calls"]]} for turn in script])
         self.listener = Listener(hub, answer)
         self.client = sayso.hub(hub.url, connect_timeout=connect_timeout)
