@@ -11,7 +11,6 @@ set another default.
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -22,6 +21,7 @@ from ._core import OpenCall, SessionCore, describe_failure, log
 from ._current import CurrentSession, current_core, find_current_core
 from ._gate import (
     IsCancelled,
+    WaitingCalls,
     _check_async,
     _never,
     _reason_not_to_run,
@@ -60,7 +60,7 @@ class Guard:
         self._core = session._core if session is not None else find_current_core()
         #: Incremented when a run is cancelled: calls that began before are no longer made.
         self._cancelled_runs = 0
-        self._waiting: set[concurrent.futures.Future[OpenCall]] = set()
+        self._waiting = WaitingCalls()
 
     @property
     def core(self) -> SessionCore:
@@ -77,8 +77,7 @@ class Guard:
     def cancel_open_calls(self) -> None:
         """Makes sure that no call that is waiting for an answer is made, however late the answer is."""
         self._cancelled_runs += 1
-        for future in list(self._waiting):
-            future.cancel()
+        self._waiting.cancel_all()
 
     async def run_in_thread(self, function: Callable[[], T]) -> T:
         """Runs a blocking agent in a thread. If the caller is cancelled, questions that are open in threads are withdrawn."""

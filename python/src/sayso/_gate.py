@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -147,19 +148,42 @@ def run_sync(
     return finish_sync(core, opened, lambda: function(call), _success(policy, call))
 
 
+class WaitingCalls:
+    """The calls that wait for an answer in threads, which cannot be cancelled themselves."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._futures: set[concurrent.futures.Future[OpenCall]] = set()
+
+    def submit(self, work: Coroutine[Any, Any, OpenCall]) -> concurrent.futures.Future[OpenCall]:
+        # Under the lock, so that nobody can hear of the question before it can be cancelled.
+        with self._lock:
+            future = runtime().submit(work)
+            self._futures.add(future)
+            return future
+
+    def discard(self, future: concurrent.futures.Future[OpenCall]) -> None:
+        with self._lock:
+            self._futures.discard(future)
+
+    def cancel_all(self) -> None:
+        with self._lock:
+            futures = list(self._futures)
+        for future in futures:
+            future.cancel()
+
+
 def announce_sync(
     core: SessionCore,
     work: Coroutine[Any, Any, OpenCall],
     name: str,
-    waiting: set[concurrent.futures.Future[OpenCall]] | None = None,
+    waiting: WaitingCalls | None = None,
 ) -> OpenCall:
-    """Waits for the announcement of a call. Whoever cancels a future in `waiting` withdraws its question."""
+    """Waits for the announcement of a call. Cancelling what is in `waiting` withdraws its question."""
     if is_loop_running():
         work.close()
         raise EventLoopRunning(f"the tool {name}")
-    future = runtime().submit(work)
-    if waiting is not None:
-        waiting.add(future)
+    future = runtime().submit(work) if waiting is None else waiting.submit(work)
     try:
         return future.result()
     except concurrent.futures.CancelledError:

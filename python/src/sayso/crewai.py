@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from crewai.events import LLMCallCompletedEvent, crewai_event_bus
+from crewai.events import LLMCallCompletedEvent, LLMStreamChunkEvent, crewai_event_bus
 from crewai.tools import BaseTool
 from crewai.tools import tool as to_tool
 
@@ -50,13 +50,24 @@ class Gate:
 
     def kickoff(self, runnable: Any, *args: Any, **kwargs: Any) -> Any:
         """Runs `runnable.kickoff(...)` in this thread and narrates what the model writes."""
+        has_streamed = False
         with crewai_event_bus.scoped_handlers():
+
+            @crewai_event_bus.on(LLMStreamChunkEvent)  # type: ignore[untyped-decorator, unused-ignore]
+            def narrate_chunk(source: Any, event: Any) -> None:
+                nonlocal has_streamed
+                # Chunks also carry the JSON of tool calls, which is not for people.
+                if event.tool_call is None and event.chunk:
+                    has_streamed = True
+                    self._narrator.write(event.chunk)
 
             @crewai_event_bus.on(LLMCallCompletedEvent)  # type: ignore[untyped-decorator, unused-ignore]
             def narrate(source: Any, event: Any) -> None:
-                if isinstance(event.response, str):
+                nonlocal has_streamed
+                if isinstance(event.response, str) and not has_streamed:
                     self._narrator.write(event.response)
-                    self._narrator.complete()
+                has_streamed = False
+                self._narrator.complete()
 
             try:
                 return runnable.kickoff(*args, **kwargs)

@@ -42,7 +42,15 @@ class Gate:
                 self._guard.policies.setdefault(spec.name, spec.policy)
             tool = to_tool(spec.function if spec is not None else tool)
         guarded = copy.copy(tool)
-        guarded.forward = self._guard.wrap(tool.forward, tool.name)
+        names = list(tool.inputs)
+
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            if len(args) > len(names):
+                raise TypeError(f"{tool.name} takes {len(names)} arguments")
+            values = {**dict(zip(names, args, strict=False)), **kwargs}
+            return self._guard.run_blocking(tool.name, values, lambda bound: tool.forward(**bound.values))
+
+        guarded.forward = forward
         return guarded
 
     def run(self, agent: Any, task: str, **settings: Any) -> Any:

@@ -14,7 +14,7 @@ def change(context):
 
 async def run(case):
     gate = Gate(case.policies, session=case.session)
-    llm = LLM(model="openai/gpt-4o", base_url=case.url + "/v1", api_key="x")
+    llm = LLM(model="openai/gpt-4o", base_url=case.url + "/v1", api_key="x", stream=True)
     agent = Agent(role="r", goal="g", backstory="b", llm=llm, tools=gate.tools(case.tools()))
     if case.changes_arguments:
         register_before_tool_call_hook(change)
