@@ -3,131 +3,521 @@
 from typing import Any
 
 TABLE: dict[str, Any] = {
-    "replacement": "[redacted]",
-    "max_deciding_bytes": 512,
-    "key_prefixes": [
-        {"prefix": "sk-", "min_length": 16, "uppercase": 0},
-        {"prefix": "pk-", "min_length": 16, "uppercase": 0},
-        {"prefix": "rk-", "min_length": 16, "uppercase": 0},
-        {"prefix": "sk_live_", "min_length": 10, "uppercase": 0},
-        {"prefix": "sk_test_", "min_length": 10, "uppercase": 0},
-        {"prefix": "rk_live_", "min_length": 10, "uppercase": 0},
-        {"prefix": "whsec_", "min_length": 16, "uppercase": 0},
-        {"prefix": "ghp_", "min_length": 16, "uppercase": 0},
-        {"prefix": "gho_", "min_length": 16, "uppercase": 0},
-        {"prefix": "ghu_", "min_length": 16, "uppercase": 0},
-        {"prefix": "ghs_", "min_length": 16, "uppercase": 0},
-        {"prefix": "ghr_", "min_length": 16, "uppercase": 0},
-        {"prefix": "github_pat_", "min_length": 16, "uppercase": 0},
-        {"prefix": "glpat-", "min_length": 16, "uppercase": 0},
-        {"prefix": "npm_", "min_length": 30, "uppercase": 0},
-        {"prefix": "hf_", "min_length": 16, "uppercase": 0},
-        {"prefix": "xoxa-", "min_length": 10, "uppercase": 0},
-        {"prefix": "xoxb-", "min_length": 10, "uppercase": 0},
-        {"prefix": "xoxp-", "min_length": 10, "uppercase": 0},
-        {"prefix": "xoxr-", "min_length": 10, "uppercase": 0},
-        {"prefix": "xoxs-", "min_length": 10, "uppercase": 0},
-        {"prefix": "AKIA", "min_length": 16, "uppercase": 1},
-        {"prefix": "ASIA", "min_length": 16, "uppercase": 0},
-        {"prefix": "AIza", "min_length": 30, "uppercase": 0},
-        {"prefix": "sayso_", "min_length": 16, "uppercase": 0},
-    ],
-    "password_names": ["password", "passwd", "passphrase", "pwd"],
-    "key_names": [
-        "api_key",
-        "api-key",
-        "api key",
-        "apikey",
-        "access_token",
-        "auth_token",
-        "client_secret",
-        "private_key",
-        "secret",
-    ],
-    "token_name": "token",
-    "non_secret_words": [
-        "accepted",
-        "cambiata",
-        "changed",
-        "correct",
-        "corretta",
-        "empty",
-        "encrypted",
-        "errata",
-        "expired",
-        "failed",
-        "false",
-        "forgotten",
-        "found",
-        "hidden",
-        "incorrect",
-        "invalid",
-        "length",
-        "missing",
-        "must",
-        "needed",
-        "none",
-        "null",
-        "optional",
-        "please",
-        "protected",
-        "provided",
-        "redacted",
-        "rejected",
-        "removed",
-        "required",
-        "reset",
-        "saved",
-        "scaduta",
-        "sent",
-        "stored",
-        "strong",
-        "that",
-        "this",
-        "true",
-        "unchanged",
-        "unknown",
-        "updated",
-        "weak",
-        "your",
-    ],
-    "bearer": "bearer",
-    "web_token_prefix": "eyJ",
-    "pem_begin": "-----BEGIN ",
-    "pem_end": "-----END ",
-    "issuers": [
-        {"min_digits": 13, "max_digits": 13, "prefixes": [[4220, 4229], [4240, 4299]]},
-        {"min_digits": 15, "max_digits": 15, "prefixes": [[3400, 3499], [3700, 3799]]},
-        {
-            "min_digits": 16,
-            "max_digits": 16,
-            "prefixes": [
-                [4000, 4999],
-                [5100, 5599],
-                [2221, 2720],
-                [6000, 6099],
-                [8100, 8299],
-                [8600, 8600],
-                [9792, 9792],
-                [9860, 9860],
-            ],
-        },
-        {"min_digits": 19, "max_digits": 19, "prefixes": [[4000, 4999]]},
-        {"min_digits": 14, "max_digits": 19, "prefixes": [[3000, 3059], [3095, 3095], [3600, 3699], [3800, 3999]]},
-        {
-            "min_digits": 16,
-            "max_digits": 19,
-            "prefixes": [
-                [2200, 2205],
-                [3528, 3589],
-                [5000, 5099],
-                [5600, 5899],
-                [6011, 6011],
-                [6200, 6299],
-                [6300, 6399],
-                [6440, 6599],
-                [6700, 6799],
-            ],
-        },
-    ],
+  "replacement": "[redacted]",
+  "max_deciding_bytes": 512,
+  "key_prefixes": [
+    {
+      "prefix": "sk-",
+      "min_length": 16,
+      "uppercase": 0
+    },
+    {
+      "prefix": "pk-",
+      "min_length": 16,
+      "uppercase": 0
+    },
+    {
+      "prefix": "rk-",
+      "min_length": 16,
+      "uppercase": 0
+    },
+    {
+      "prefix": "sk_live_",
+      "min_length": 10,
+      "uppercase": 0
+    },
+    {
+      "prefix": "sk_test_",
+      "min_length": 10,
+      "uppercase": 0
+    },
+    {
+      "prefix": "rk_live_",
+      "min_length": 10,
+      "uppercase": 0
+    },
+    {
+      "prefix": "whsec_",
+      "min_length": 16,
+      "uppercase": 0
+    },
+    {
+      "prefix": "ghp_",
+      "min_length": 16,
+      "uppercase": 0
+    },
+    {
+      "prefix": "gho_",
+      "min_length": 16,
+      "uppercase": 0
+    },
+    {
+      "prefix": "ghu_",
+      "min_length": 16,
+      "uppercase": 0
+    },
+    {
+      "prefix": "ghs_",
+      "min_length": 16,
+      "uppercase": 0
+    },
+    {
+      "prefix": "ghr_",
+      "min_length": 16,
+      "uppercase": 0
+    },
+    {
+      "prefix": "github_pat_",
+      "min_length": 16,
+      "uppercase": 0
+    },
+    {
+      "prefix": "glpat-",
+      "min_length": 16,
+      "uppercase": 0
+    },
+    {
+      "prefix": "npm_",
+      "min_length": 30,
+      "uppercase": 0
+    },
+    {
+      "prefix": "hf_",
+      "min_length": 16,
+      "uppercase": 0
+    },
+    {
+      "prefix": "xoxa-",
+      "min_length": 10,
+      "uppercase": 0
+    },
+    {
+      "prefix": "xoxb-",
+      "min_length": 10,
+      "uppercase": 0
+    },
+    {
+      "prefix": "xoxp-",
+      "min_length": 10,
+      "uppercase": 0
+    },
+    {
+      "prefix": "xoxr-",
+      "min_length": 10,
+      "uppercase": 0
+    },
+    {
+      "prefix": "xoxs-",
+      "min_length": 10,
+      "uppercase": 0
+    },
+    {
+      "prefix": "AKIA",
+      "min_length": 16,
+      "uppercase": 1
+    },
+    {
+      "prefix": "ASIA",
+      "min_length": 16,
+      "uppercase": 0
+    },
+    {
+      "prefix": "AIza",
+      "min_length": 30,
+      "uppercase": 0
+    },
+    {
+      "prefix": "sayso_",
+      "min_length": 16,
+      "uppercase": 0
+    }
+  ],
+  "password_names": [
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd"
+  ],
+  "key_names": [
+    "api_key",
+    "api-key",
+    "api key",
+    "apikey",
+    "access_token",
+    "auth_token",
+    "client_secret",
+    "private_key",
+    "secret"
+  ],
+  "token_name": "token",
+  "non_secret_words": [
+    "accepted",
+    "cambiata",
+    "changed",
+    "correct",
+    "corretta",
+    "empty",
+    "encrypted",
+    "errata",
+    "expired",
+    "failed",
+    "false",
+    "forgotten",
+    "found",
+    "hidden",
+    "incorrect",
+    "invalid",
+    "length",
+    "missing",
+    "must",
+    "needed",
+    "none",
+    "null",
+    "optional",
+    "please",
+    "protected",
+    "provided",
+    "redacted",
+    "rejected",
+    "removed",
+    "required",
+    "reset",
+    "saved",
+    "scaduta",
+    "sent",
+    "stored",
+    "strong",
+    "that",
+    "this",
+    "true",
+    "unchanged",
+    "unknown",
+    "updated",
+    "weak",
+    "your"
+  ],
+  "bearer": "bearer",
+  "web_token_prefix": "eyJ",
+  "pem_begin": "-----BEGIN ",
+  "pem_end": "-----END ",
+  "issuers": [
+    {
+      "min_digits": 13,
+      "max_digits": 13,
+      "prefixes": [
+        [
+          4220,
+          4229
+        ],
+        [
+          4240,
+          4299
+        ]
+      ]
+    },
+    {
+      "min_digits": 15,
+      "max_digits": 15,
+      "prefixes": [
+        [
+          3400,
+          3499
+        ],
+        [
+          3700,
+          3799
+        ]
+      ]
+    },
+    {
+      "min_digits": 16,
+      "max_digits": 16,
+      "prefixes": [
+        [
+          4000,
+          4999
+        ],
+        [
+          5100,
+          5599
+        ],
+        [
+          2221,
+          2720
+        ],
+        [
+          6000,
+          6099
+        ],
+        [
+          8100,
+          8299
+        ],
+        [
+          8600,
+          8600
+        ],
+        [
+          9792,
+          9792
+        ],
+        [
+          9860,
+          9860
+        ]
+      ]
+    },
+    {
+      "min_digits": 19,
+      "max_digits": 19,
+      "prefixes": [
+        [
+          4000,
+          4999
+        ]
+      ]
+    },
+    {
+      "min_digits": 14,
+      "max_digits": 19,
+      "prefixes": [
+        [
+          3000,
+          3059
+        ],
+        [
+          3095,
+          3095
+        ],
+        [
+          3600,
+          3699
+        ],
+        [
+          3800,
+          3999
+        ]
+      ]
+    },
+    {
+      "min_digits": 16,
+      "max_digits": 19,
+      "prefixes": [
+        [
+          2200,
+          2205
+        ],
+        [
+          3528,
+          3589
+        ],
+        [
+          5000,
+          5099
+        ],
+        [
+          5600,
+          5899
+        ],
+        [
+          6011,
+          6011
+        ],
+        [
+          6200,
+          6299
+        ],
+        [
+          6300,
+          6399
+        ],
+        [
+          6440,
+          6599
+        ],
+        [
+          6700,
+          6799
+        ]
+      ]
+    }
+  ],
+  "examples": [
+    {
+      "text": "key sk-abcdefghij1234567890XYZ.",
+      "redacted": "key [redacted]."
+    },
+    {
+      "text": "pk-abcdefghij1234567890 and rk-abcdefghij1234567890",
+      "redacted": "[redacted] and [redacted]"
+    },
+    {
+      "text": "sk_live_abc1234567 sk_test_abc1234567 rk_live_abc1234567",
+      "redacted": "[redacted] [redacted] [redacted]"
+    },
+    {
+      "text": "whsec_0123456789abcdef",
+      "redacted": "[redacted]"
+    },
+    {
+      "text": "ghp_0123456789abcdefghij0123456789abcdef",
+      "redacted": "[redacted]"
+    },
+    {
+      "text": "github_pat_0123456789abcdef glpat-0123456789abcdef",
+      "redacted": "[redacted] [redacted]"
+    },
+    {
+      "text": "npm_0123456789abcdefghij0123456789ab hf_0123456789abcdef",
+      "redacted": "[redacted] [redacted]"
+    },
+    {
+      "text": "xoxb-1234567abc xoxp-1234567abc",
+      "redacted": "[redacted] [redacted]"
+    },
+    {
+      "text": "AKIAIOSFODNN7EXAMPLE is it",
+      "redacted": "[redacted] is it"
+    },
+    {
+      "text": "AKIAABCDEFGHIJKLMNOP",
+      "redacted": "[redacted]"
+    },
+    {
+      "text": "ASIA0123456789ABCDEF",
+      "redacted": "[redacted]"
+    },
+    {
+      "text": "AIza0123456789abcdefghij0123456789ab",
+      "redacted": "[redacted]"
+    },
+    {
+      "text": "sayso_0123456789abcdef",
+      "redacted": "[redacted]"
+    },
+    {
+      "text": "Authorization: Bearer abcdef1234567890",
+      "redacted": "Authorization: Bearer [redacted]"
+    },
+    {
+      "text": "Password: hunter2.",
+      "redacted": "Password: [redacted]."
+    },
+    {
+      "text": "{\"password\": \"a b c\"}",
+      "redacted": "{\"password\": \"[redacted]\"}"
+    },
+    {
+      "text": "DB_PASSWORD=hunter2",
+      "redacted": "DB_PASSWORD=[redacted]"
+    },
+    {
+      "text": "passwd=hunter22, pwd: hunter22; passphrase: 'my long one'",
+      "redacted": "passwd=[redacted], pwd: [redacted]; passphrase: '[redacted]'"
+    },
+    {
+      "text": "api_key=abc123def, rest",
+      "redacted": "api_key=[redacted], rest"
+    },
+    {
+      "text": "API key: abc123def",
+      "redacted": "API key: [redacted]"
+    },
+    {
+      "text": "secret=abcd, client_secret: 12345678",
+      "redacted": "secret=[redacted], client_secret: [redacted]"
+    },
+    {
+      "text": "token: abc123 and reply_token: abc123",
+      "redacted": "token: [redacted] and reply_token: abc123"
+    },
+    {
+      "text": "http://me:pa55@hub/x",
+      "redacted": "http://me:[redacted]@hub/x"
+    },
+    {
+      "text": "eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl ok",
+      "redacted": "[redacted] ok"
+    },
+    {
+      "text": "4111-1111-1111-1111",
+      "redacted": "[redacted]"
+    },
+    {
+      "text": "4111 1111 1111 1111 77 euro",
+      "redacted": "[redacted] 77 euro"
+    },
+    {
+      "text": "12 6 4111-1111-1111-1111 9 euro",
+      "redacted": "12 6 [redacted] 9 euro"
+    },
+    {
+      "text": "ref 3782 822463 10005",
+      "redacted": "ref [redacted]"
+    },
+    {
+      "text": "4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1",
+      "redacted": "[redacted]"
+    },
+    {
+      "text": "4111 1111 1111 1111 5500 0000 0000 0004",
+      "redacted": "[redacted]"
+    },
+    {
+      "text": "Card 4222222222222, 30569309025904, 6205500000000000004!",
+      "redacted": "Card [redacted], [redacted], [redacted]!"
+    },
+    {
+      "text": "x -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- y",
+      "redacted": "x [redacted] y"
+    },
+    {
+      "text": "a risk-free task-1 in desk-top mode",
+      "redacted": "a risk-free task-1 in desk-top mode"
+    },
+    {
+      "text": "task-12345678901234567890",
+      "redacted": "task-12345678901234567890"
+    },
+    {
+      "text": "The bearer of good news",
+      "redacted": "The bearer of good news"
+    },
+    {
+      "text": "The password is wrong. Password: required.",
+      "redacted": "The password is wrong. Password: required."
+    },
+    {
+      "text": "password: ******** or password: [redacted]",
+      "redacted": "password: ******** or password: [redacted]"
+    },
+    {
+      "text": "3 tokens: one, two, three",
+      "redacted": "3 tokens: one, two, three"
+    },
+    {
+      "text": "The secret: patience and time",
+      "redacted": "The secret: patience and time"
+    },
+    {
+      "text": "Largest token: 128000",
+      "redacted": "Largest token: 128000"
+    },
+    {
+      "text": "4111 1111 1111 1112 fails its check",
+      "redacted": "4111 1111 1111 1112 fails its check"
+    },
+    {
+      "text": "It is 1731693600000 now, order 1234567890123",
+      "redacted": "It is 1731693600000 now, order 1234567890123"
+    },
+    {
+      "text": "Call 030 1234567 in Berlin, +49 170 12345678, Ọjọ́ dára.",
+      "redacted": "Call 030 1234567 in Berlin, +49 170 12345678, Ọjọ́ dára."
+    },
+    {
+      "text": "Ask at http://hub:8787/a@b",
+      "redacted": "Ask at http://hub:8787/a@b"
+    }
+  ]
 }

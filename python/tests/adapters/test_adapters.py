@@ -16,7 +16,7 @@ import threading
 import pytest
 
 import sayso
-from fake_model import FakeModel
+from scripted_model import ScriptedModel
 from support import Listener
 
 #: The adapters, with the module whose presence shows that the framework is installed.
@@ -113,7 +113,7 @@ class Scene:
         final = getattr(self.runner, "FINAL_TOOL", None)
         if final is not None:
             script = [turn if turn["calls"] else {"text": "", "calls": [(final[0], {final[1]: turn["text"]})]} for turn in script]
-        self.model = FakeModel([{**turn, "calls": [(prefix + tool, arguments) for tool, arguments in turn["calls"]]} for turn in script])
+        self.model = ScriptedModel([{**turn, "calls": [(prefix + tool, arguments) for tool, arguments in turn["calls"]]} for turn in script])
         self.listener = Listener(hub, answer)
         self.client = sayso.hub(hub.url, connect_timeout=connect_timeout)
         self.ran = []

@@ -7,7 +7,7 @@ use crate::json::{self, JsonWriter};
 use crate::message::MessageType;
 use crate::record::Field;
 
-use super::{build_message_schema, indent, write_const, write_field_type, write_name_list, write_properties};
+use super::{build_message_schema, indent, write_const, write_field_type, write_name_list};
 
 /// Members of the envelope that an agent may set. The hub writes the others.
 const AGENT_MEMBERS: [&str; 7] =
@@ -345,7 +345,18 @@ fn write_event(writer: &mut JsonWriter, core_type: &EventType) {
             | EventType::HandoffRequested
     );
     writer.key("title").text(core_type.as_str());
-    write_properties(writer, &fields, |writer, field| write_field_type(writer, &field.value_type));
+    writer.key("type").text("object");
+    writer.key("properties").open_object();
+    if !is_body {
+        write_const(writer.key("type"), core_type.as_str());
+    }
+    for field in fields.iter().filter(|field| field.name != "reply_token") {
+        write_field_type(writer.key(field.name), &field.value_type);
+    }
+    for (name, schema) in hub_members(core_type) {
+        writer.key(name).raw(schema);
+    }
+    writer.close_object();
     let required: Vec<_> = core_type
         .fields()
         .iter()
@@ -353,14 +364,24 @@ fn write_event(writer: &mut JsonWriter, core_type: &EventType) {
         .map(|field| field.name)
         .chain((!is_body).then_some("type"))
         .collect();
-    if !is_body {
-        writer.key("allOf").array(|writer| {
-            writer.object(|writer| {
-                writer.key("properties").object(|writer| write_const(writer.key("type"), core_type.as_str()));
-            });
-        });
-    }
     write_name_list(writer, "required", &required);
+}
+
+/// Returns the members of an event or a body that only the hub reads; listeners do not receive them in this form.
+fn hub_members(core_type: &EventType) -> &'static [(&'static str, &'static str)] {
+    const ARGUMENTS: (&str, &str) = ("arguments", r#"{"type":"object"}"#);
+    const TEXT: &str = r#"{"type":"string"}"#;
+    match core_type {
+        EventType::SessionStarted => &[
+            ("producers", r#"{"type":"array","items":{"type":"object"},"maxItems":15}"#),
+            ("parent", TEXT),
+            ("states", r#"{"type":"array","items":{"type":"object","properties":{"state":{"type":"string"},"words":{"type":"object","additionalProperties":{"type":"string"}}},"required":["state"]},"maxItems":32}"#),
+        ],
+        EventType::AwaitingConfirmation => &[("tool", TEXT), ARGUMENTS, ("tool_call_id", TEXT)],
+        EventType::ToolInvoked => &[ARGUMENTS],
+        EventType::HandoffRequested => &[("timeout_seconds", r#"{"type":"integer","minimum":1}"#)],
+        _ => &[],
+    }
 }
 
 /// Returns a schema without `$schema` and `$id`, which only whole documents have.

@@ -17,7 +17,7 @@ from typing import Any
 Turn = dict[str, Any]
 
 
-class FakeModel:
+class ScriptedModel:
     """An HTTP server with a script. `requests` are the bodies that it received."""
 
     def __init__(self, script: list[Turn]) -> None:
@@ -29,7 +29,7 @@ class FakeModel:
         model = self
 
         class Handler(_Handler):
-            fake = model
+            model_server = model
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -59,7 +59,7 @@ def words(text: str) -> list[str]:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    fake: FakeModel
+    model_server: ScriptedModel
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -119,12 +119,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
 
     def _id(self, prefix: str) -> str:
-        return f"{prefix}{next(self.fake.ids):04d}"
+        return f"{prefix}{next(self.model_server.ids):04d}"
 
     # OpenAI chat completions
 
     def _chat(self, body: dict[str, Any]) -> None:
-        turn = self.fake.next_turn(body, bool(body.get("tools")))
+        turn = self.model_server.next_turn(body, bool(body.get("tools")))
         calls = [
             {"index": i, "id": self._id("call_"), "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
             for i, (name, arguments) in enumerate(turn["calls"])
@@ -155,7 +155,7 @@ class _Handler(BaseHTTPRequestHandler):
     # OpenAI Responses
 
     def _responses(self, body: dict[str, Any]) -> None:
-        turn = self.fake.next_turn(body, bool(body.get("tools")))
+        turn = self.model_server.next_turn(body, bool(body.get("tools")))
         items: list[dict[str, Any]] = []
         if turn["text"]:
             content = [{"type": "output_text", "text": turn["text"], "annotations": []}]
@@ -200,7 +200,7 @@ class _Handler(BaseHTTPRequestHandler):
     # Anthropic
 
     def _anthropic(self, body: dict[str, Any]) -> None:
-        turn = self.fake.next_turn(body, bool(body.get("tools")))
+        turn = self.model_server.next_turn(body, bool(body.get("tools")))
         blocks: list[dict[str, Any]] = [{"type": "text", "text": turn["text"]}] if turn["text"] else []
         blocks += [{"type": "tool_use", "id": self._id("toolu_"), "name": name, "input": arguments} for name, arguments in turn["calls"]]
         reason = "tool_use" if turn["calls"] else "end_turn"
@@ -234,7 +234,7 @@ class _Handler(BaseHTTPRequestHandler):
     # Gemini
 
     def _gemini(self, body: dict[str, Any], streams: bool) -> None:
-        turn = self.fake.next_turn(body, any(tool.get("functionDeclarations") for tool in body.get("tools", [])))
+        turn = self.model_server.next_turn(body, any(tool.get("functionDeclarations") for tool in body.get("tools", [])))
 
         def response(parts: list[dict[str, Any]], finish: str | None) -> dict[str, Any]:
             candidate: dict[str, Any] = {"content": {"role": "model", "parts": parts}, "index": 0}
@@ -253,7 +253,7 @@ class _Handler(BaseHTTPRequestHandler):
     # OpenAI Assistants
 
     def _assistants(self, body: dict[str, Any], path: str) -> None:
-        turn = self.fake.next_turn(body, True)
+        turn = self.model_server.next_turn(body, True)
         run = {"id": "run_1", "object": "thread.run", "created_at": 1, "thread_id": "t1", "assistant_id": "a1", "status": "in_progress",
                "instructions": "", "model": "fake", "tools": [], "metadata": {}, "parallel_tool_calls": True}
 
@@ -278,3 +278,14 @@ class _Handler(BaseHTTPRequestHandler):
             yield "done", "[DONE]"
 
         self._stream(events())
+
+
+def tidy_up(tool_prefix: str = "") -> ScriptedModel:
+    """Starts a model that looks around, wipes the photos, and ends. The examples use it instead of a real model."""
+    return ScriptedModel(
+        [
+            {"text": "I look around first. ", "calls": [(tool_prefix + "look", {"where": "here"})]},
+            {"text": "The photos are old. ", "calls": [(tool_prefix + "wipe", {"what": "photos"})]},
+            {"text": "All is tidy.", "calls": []},
+        ]
+    )
