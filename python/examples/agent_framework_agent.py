@@ -5,11 +5,10 @@ import asyncio
 from agent_framework import Agent
 from agent_framework.openai import OpenAIChatCompletionClient
 
-from scripted_model import tidy_up
-from tidy_tools import POLICIES, TOOLS
-
 import sayso
 from sayso.agent_framework import guard_tools, narrate
+from scripted_model import tidy_up
+from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
@@ -19,5 +18,6 @@ async def main() -> None:
         agent = Agent(client=client, tools=guard_tools(TOOLS, POLICIES))
         async for _ in narrate(agent.run("Tidy up.", stream=True)):
             pass
+
 
 asyncio.run(main())

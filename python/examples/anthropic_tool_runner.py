@@ -4,11 +4,10 @@ import asyncio
 
 from anthropic import AsyncAnthropic
 
-from scripted_model import tidy_up
-from tidy_tools import POLICIES, TOOLS
-
 import sayso
 from sayso.anthropic import guard_tools, narrate
+from scripted_model import tidy_up
+from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
@@ -22,5 +21,6 @@ async def main() -> None:
         )
         async for _ in narrate(runner):
             pass
+
 
 asyncio.run(main())

@@ -5,11 +5,10 @@ import asyncio
 from autogen_agentchat.agents import AssistantAgent
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 
-from scripted_model import tidy_up
-from tidy_tools import POLICIES, TOOLS
-
 import sayso
 from sayso.autogen import guard_tools, run_stream
+from scripted_model import tidy_up
+from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
@@ -21,5 +20,6 @@ async def main() -> None:
         agent = AssistantAgent("tidy", model_client=model, tools=tools, model_client_stream=True, max_tool_iterations=5)
         async for _ in run_stream(agent, task="Tidy up."):
             pass
+
 
 asyncio.run(main())

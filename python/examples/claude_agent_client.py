@@ -5,16 +5,16 @@ import tempfile
 
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, create_sdk_mcp_server, tool
 
-from scripted_model import tidy_up
-from tidy_tools import POLICIES, TOOLS
-
 import sayso
 from sayso.claude_agent import guard_tools, narrate
+from scripted_model import tidy_up
+from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
     model_server = tidy_up("mcp__tidy__")
     async with sayso.session("Tidy up."):
+
         @tool("look", "Looks somewhere.", {"where": str})
         async def look(arguments: dict) -> dict:
             return {"content": [{"type": "text", "text": TOOLS[0](**arguments)}]}
@@ -36,5 +36,6 @@ async def main() -> None:
                 await client.query("Tidy up.")
                 async for _ in narrate(client.receive_response()):
                     pass
+
 
 asyncio.run(main())

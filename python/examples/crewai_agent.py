@@ -5,11 +5,10 @@ import os
 
 from crewai import LLM, Agent
 
-from scripted_model import tidy_up
-from tidy_tools import POLICIES, TOOLS
-
 import sayso
 from sayso.crewai import Gate
+from scripted_model import tidy_up
+from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
@@ -20,5 +19,6 @@ async def main() -> None:
         llm = LLM(model="openai/gpt-4o", base_url=model_server.url + "/v1", api_key="none", stream=True)
         agent = Agent(role="Tidier", goal="Tidy up.", backstory="You like order.", llm=llm, tools=gate.tools(TOOLS))
         await gate.kickoff_async(agent, "Tidy up.")
+
 
 asyncio.run(main())

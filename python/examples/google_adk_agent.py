@@ -7,11 +7,10 @@ from google.adk.agents import LlmAgent
 from google.adk.runners import InMemoryRunner
 from google.genai import types
 
-from scripted_model import tidy_up
-from tidy_tools import POLICIES, TOOLS
-
 import sayso
 from sayso.google_adk import guard_tools, narrate
+from scripted_model import tidy_up
+from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
@@ -24,5 +23,6 @@ async def main() -> None:
         message = types.Content(role="user", parts=[types.Part(text="Tidy up.")])
         async for _ in narrate(runner.run_async(user_id="ada", session_id=session.id, new_message=message)):
             pass
+
 
 asyncio.run(main())

@@ -5,11 +5,10 @@ import asyncio
 from langchain.agents import create_agent
 from langchain_openai import ChatOpenAI
 
-from scripted_model import tidy_up
-from tidy_tools import POLICIES, TOOLS
-
 import sayso
 from sayso.langchain import SaysoMiddleware
+from scripted_model import tidy_up
+from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
@@ -18,5 +17,6 @@ async def main() -> None:
         model = ChatOpenAI(model="scripted", base_url=model_server.url + "/v1", api_key="none", streaming=True)
         agent = create_agent(model, TOOLS, middleware=[SaysoMiddleware(POLICIES)])
         await agent.ainvoke({"messages": [("user", "Tidy up.")]})
+
 
 asyncio.run(main())

@@ -6,11 +6,10 @@ from langchain_openai import ChatOpenAI
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import tools_condition
 
-from scripted_model import tidy_up
-from tidy_tools import POLICIES, TOOLS
-
 import sayso
 from sayso.langgraph import SaysoCallback, tool_node
+from scripted_model import tidy_up
+from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
@@ -29,5 +28,6 @@ async def main() -> None:
         graph.add_conditional_edges("think", tools_condition)
         graph.add_edge("tools", "think")
         await graph.compile().ainvoke({"messages": [("user", "Tidy up.")]})
+
 
 asyncio.run(main())

@@ -5,11 +5,10 @@ import asyncio
 from agents import Agent, OpenAIResponsesModel, Runner, set_tracing_disabled
 from openai import AsyncOpenAI
 
-from scripted_model import tidy_up
-from tidy_tools import POLICIES, TOOLS
-
 import sayso
 from sayso.openai_agents import guard_tools, narrate
+from scripted_model import tidy_up
+from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
@@ -20,5 +19,6 @@ async def main() -> None:
         agent = Agent("tidy", model=model, tools=guard_tools(TOOLS, POLICIES))
         async for _ in narrate(Runner.run_streamed(agent, "Tidy up.").stream_events()):
             pass
+
 
 asyncio.run(main())

@@ -5,11 +5,10 @@ import warnings
 
 from openai import AsyncOpenAI
 
-from scripted_model import tidy_up
-from tidy_tools import POLICIES, TOOLS
-
 import sayso
 from sayso.openai import Tools
+from scripted_model import tidy_up
+from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
@@ -20,5 +19,6 @@ async def main() -> None:
         handler = Tools(TOOLS, POLICIES).assistant_handler(client)
         async with client.beta.threads.runs.stream(thread_id="t1", assistant_id="a1", event_handler=handler) as stream:
             await stream.until_done()
+
 
 asyncio.run(main())

@@ -4,18 +4,20 @@ import asyncio
 
 from openai import AsyncOpenAI
 
-from scripted_model import tidy_up
-from tidy_tools import POLICIES, TOOLS
-
 import sayso
 from sayso.openai import Tools, narrate_chat
+from scripted_model import tidy_up
+from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
     model_server = tidy_up()
     async with sayso.session("Tidy up."):
         schemas = [
-            {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {key: {"type": "string"}}}}}
+            {
+                "type": "function",
+                "function": {"name": name, "parameters": {"type": "object", "properties": {key: {"type": "string"}}}},
+            }
             for name, key in (("look", "where"), ("wipe", "what"))
         ]
         client = AsyncOpenAI(base_url=model_server.url + "/v1", api_key="none")
@@ -29,5 +31,6 @@ async def main() -> None:
             if not message.tool_calls:
                 break
             messages += [message.model_dump(exclude_none=True), *await tools.run_chat(message.tool_calls)]
+
 
 asyncio.run(main())

@@ -4,11 +4,10 @@ import asyncio
 
 from openai import AsyncOpenAI
 
-from scripted_model import tidy_up
-from tidy_tools import POLICIES, TOOLS
-
 import sayso
 from sayso.openai import Tools, narrator
+from scripted_model import tidy_up
+from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
@@ -30,5 +29,6 @@ async def main() -> None:
             if not results:
                 break
             items += [item.model_dump(exclude_none=True, exclude={"parsed_arguments"}) for item in response.output] + results
+
 
 asyncio.run(main())

@@ -6,11 +6,10 @@ from pydantic_ai import Agent
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from scripted_model import tidy_up
-from tidy_tools import POLICIES, TOOLS
-
 import sayso
 from sayso.pydantic_ai import Sayso, narrate
+from scripted_model import tidy_up
+from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
@@ -21,5 +20,6 @@ async def main() -> None:
         async with agent.run_stream_events("Tidy up.") as events:
             async for _ in narrate(events):
                 pass
+
 
 asyncio.run(main())

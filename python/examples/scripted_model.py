@@ -126,7 +126,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _chat(self, body: dict[str, Any]) -> None:
         turn = self.model_server.next_turn(body, bool(body.get("tools")))
         calls = [
-            {"index": i, "id": self._id("call_"), "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+            {
+                "index": i,
+                "id": self._id("call_"),
+                "type": "function",
+                "function": {"name": name, "arguments": json.dumps(arguments)},
+            }
             for i, (name, arguments) in enumerate(turn["calls"])
         ]
         reason = "tool_calls" if calls else "stop"
@@ -136,12 +141,24 @@ class _Handler(BaseHTTPRequestHandler):
             message: dict[str, Any] = {"role": "assistant", "content": turn["text"]}
             if calls:
                 message["tool_calls"] = calls
-            self._json({**head, "object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": reason}], "usage": usage})
+            self._json(
+                {
+                    **head,
+                    "object": "chat.completion",
+                    "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+                    "usage": usage,
+                }
+            )
             return
 
         def chunks() -> Iterator[Any]:
             def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
-                return {**head, "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}], **more}
+                return {
+                    **head,
+                    "object": "chat.completion.chunk",
+                    "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+                    **more,
+                }
 
             for word in words(turn["text"]):
                 yield chunk({"role": "assistant", "content": word})
@@ -159,15 +176,45 @@ class _Handler(BaseHTTPRequestHandler):
         items: list[dict[str, Any]] = []
         if turn["text"]:
             content = [{"type": "output_text", "text": turn["text"], "annotations": []}]
-            items.append({"type": "message", "id": self._id("msg_"), "role": "assistant", "status": "completed", "content": content})
+            items.append(
+                {"type": "message", "id": self._id("msg_"), "role": "assistant", "status": "completed", "content": content}
+            )
         for name, arguments in turn["calls"]:
-            items.append({"type": "function_call", "id": self._id("fc_"), "call_id": self._id("call_"), "name": name,
-                          "arguments": json.dumps(arguments), "status": "completed"})
-        usage = {"input_tokens": 1, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 1,
-                 "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 2}
-        response = {"id": self._id("resp_"), "object": "response", "status": "completed", "model": "fake", "output": items, "created_at": 1,
-                    "error": None, "incomplete_details": None, "instructions": None, "metadata": {}, "parallel_tool_calls": True,
-                    "temperature": 1, "tool_choice": "auto", "tools": body.get("tools", []), "top_p": 1, "usage": usage}
+            items.append(
+                {
+                    "type": "function_call",
+                    "id": self._id("fc_"),
+                    "call_id": self._id("call_"),
+                    "name": name,
+                    "arguments": json.dumps(arguments),
+                    "status": "completed",
+                }
+            )
+        usage = {
+            "input_tokens": 1,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": 1,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": 2,
+        }
+        response = {
+            "id": self._id("resp_"),
+            "object": "response",
+            "status": "completed",
+            "model": "fake",
+            "output": items,
+            "created_at": 1,
+            "error": None,
+            "incomplete_details": None,
+            "instructions": None,
+            "metadata": {},
+            "parallel_tool_calls": True,
+            "temperature": 1,
+            "tool_choice": "auto",
+            "tools": body.get("tools", []),
+            "top_p": 1,
+            "usage": usage,
+        }
         if not body.get("stream"):
             self._json(response)
             return
@@ -189,7 +236,9 @@ class _Handler(BaseHTTPRequestHandler):
                     yield event("response.output_text.done", **place, content_index=0, text=turn["text"], logprobs=[])
                     yield event("response.content_part.done", **place, content_index=0, part=item["content"][0])
                 else:
-                    yield event("response.output_item.added", output_index=index, item={**item, "arguments": "", "status": "in_progress"})
+                    yield event(
+                        "response.output_item.added", output_index=index, item={**item, "arguments": "", "status": "in_progress"}
+                    )
                     yield event("response.function_call_arguments.delta", **place, delta=item["arguments"])
                     yield event("response.function_call_arguments.done", **place, name=item["name"], arguments=item["arguments"])
                 yield event("response.output_item.done", output_index=index, item=item)
@@ -202,11 +251,21 @@ class _Handler(BaseHTTPRequestHandler):
     def _anthropic(self, body: dict[str, Any]) -> None:
         turn = self.model_server.next_turn(body, bool(body.get("tools")))
         blocks: list[dict[str, Any]] = [{"type": "text", "text": turn["text"]}] if turn["text"] else []
-        blocks += [{"type": "tool_use", "id": self._id("toolu_"), "name": name, "input": arguments} for name, arguments in turn["calls"]]
+        blocks += [
+            {"type": "tool_use", "id": self._id("toolu_"), "name": name, "input": arguments} for name, arguments in turn["calls"]
+        ]
         reason = "tool_use" if turn["calls"] else "end_turn"
         usage = {"input_tokens": 1, "output_tokens": 1, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
-        message = {"id": self._id("msg_"), "type": "message", "role": "assistant", "model": body.get("model"), "content": blocks,
-                   "stop_reason": reason, "stop_sequence": None, "usage": usage}
+        message = {
+            "id": self._id("msg_"),
+            "type": "message",
+            "role": "assistant",
+            "model": body.get("model"),
+            "content": blocks,
+            "stop_reason": reason,
+            "stop_sequence": None,
+            "usage": usage,
+        }
         if not body.get("stream"):
             self._json(message)
             return
@@ -254,23 +313,48 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _assistants(self, body: dict[str, Any], path: str) -> None:
         turn = self.model_server.next_turn(body, True)
-        run = {"id": "run_1", "object": "thread.run", "created_at": 1, "thread_id": "t1", "assistant_id": "a1", "status": "in_progress",
-               "instructions": "", "model": "fake", "tools": [], "metadata": {}, "parallel_tool_calls": True}
+        run = {
+            "id": "run_1",
+            "object": "thread.run",
+            "created_at": 1,
+            "thread_id": "t1",
+            "assistant_id": "a1",
+            "status": "in_progress",
+            "instructions": "",
+            "model": "fake",
+            "tools": [],
+            "metadata": {},
+            "parallel_tool_calls": True,
+        }
 
         def events() -> Iterator[Any]:
             yield "thread.run.created", run
             if turn["text"]:
-                message = {"id": self._id("msg_"), "object": "thread.message", "created_at": 1, "thread_id": "t1", "status": "in_progress",
-                           "role": "assistant", "content": [], "metadata": {}, "attachments": []}
+                message = {
+                    "id": self._id("msg_"),
+                    "object": "thread.message",
+                    "created_at": 1,
+                    "thread_id": "t1",
+                    "status": "in_progress",
+                    "role": "assistant",
+                    "content": [],
+                    "metadata": {},
+                    "attachments": [],
+                }
                 yield "thread.message.created", message
                 for word in words(turn["text"]):
                     part = {"index": 0, "type": "text", "text": {"value": word, "annotations": []}}
-                    yield "thread.message.delta", {"id": message["id"], "object": "thread.message.delta", "delta": {"content": [part]}}
+                    yield (
+                        "thread.message.delta",
+                        {"id": message["id"], "object": "thread.message.delta", "delta": {"content": [part]}},
+                    )
                 whole = [{"type": "text", "text": {"value": turn["text"], "annotations": []}}]
                 yield "thread.message.completed", {**message, "status": "completed", "content": whole}
             if turn["calls"]:
-                calls = [{"id": self._id("call_"), "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-                         for name, arguments in turn["calls"]]
+                calls = [
+                    {"id": self._id("call_"), "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+                    for name, arguments in turn["calls"]
+                ]
                 action = {"type": "submit_tool_outputs", "submit_tool_outputs": {"tool_calls": calls}}
                 yield "thread.run.requires_action", {**run, "status": "requires_action", "required_action": action}
             else:

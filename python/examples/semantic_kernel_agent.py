@@ -8,11 +8,10 @@ from semantic_kernel.agents import ChatCompletionAgent
 from semantic_kernel.connectors.ai.open_ai import OpenAIChatCompletion
 from semantic_kernel.functions import kernel_function
 
-from scripted_model import tidy_up
-from tidy_tools import POLICIES, TOOLS
-
 import sayso
 from sayso.semantic_kernel import guard_kernel, narrate
+from scripted_model import tidy_up
+from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
@@ -26,5 +25,6 @@ async def main() -> None:
         agent = ChatCompletionAgent(kernel=guard_kernel(kernel, POLICIES), name="tidy")
         async for _ in narrate(agent.invoke_stream("Tidy up.")):
             pass
+
 
 asyncio.run(main())

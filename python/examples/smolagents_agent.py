@@ -4,11 +4,10 @@ import asyncio
 
 from smolagents import LogLevel, OpenAIServerModel, ToolCallingAgent
 
-from scripted_model import tidy_up
-from tidy_tools import POLICIES, TOOLS
-
 import sayso
 from sayso.smolagents import Gate
+from scripted_model import tidy_up
+from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
@@ -19,5 +18,6 @@ async def main() -> None:
         model = OpenAIServerModel("scripted", api_base=model_server.url + "/v1", api_key="none")
         agent = ToolCallingAgent(tools=gate.tools(TOOLS), model=model, verbosity_level=LogLevel.OFF)
         await gate.run_async(agent, "Tidy up.")
+
 
 asyncio.run(main())

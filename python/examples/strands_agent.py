@@ -5,11 +5,10 @@ import asyncio
 from strands import Agent
 from strands.models.openai import OpenAIModel
 
-from scripted_model import tidy_up
-from tidy_tools import POLICIES, TOOLS
-
 import sayso
 from sayso.strands import guard_tools, narrate
+from scripted_model import tidy_up
+from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
@@ -19,5 +18,6 @@ async def main() -> None:
         agent = Agent(model=model, tools=guard_tools(TOOLS, POLICIES), callback_handler=None)
         async for _ in narrate(agent.stream_async("Tidy up.")):
             pass
+
 
 asyncio.run(main())

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import sayso
-
 from support import HubProcess, Listener, Script
 
 

@@ -44,7 +44,18 @@ class HubProcess:
         self.start()
 
     def new_token(self, role: str, *options: str) -> str:
-        command = [SAYSO, "token", "new", "--role", role, "--name", "-".join([role, *options[1:]]), "--tokens", self.token_file, *options]
+        command = [
+            SAYSO,
+            "token",
+            "new",
+            "--role",
+            role,
+            "--name",
+            "-".join([role, *options[1:]]),
+            "--tokens",
+            self.token_file,
+            *options,
+        ]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip().splitlines()[-1]
 
     def start(self, listen: str = "127.0.0.1:0") -> None:
@@ -104,7 +115,9 @@ class Listener:
             "supported_conformance_levels": [1, 2, 3],
             "sayso": {"handoffs": hub.has_tokens},
         }
-        self._send({"type": "subscription.request", "aaep_version": "1.0.0", "subscriber_id": "person", "capabilities": capabilities})
+        self._send(
+            {"type": "subscription.request", "aaep_version": "1.0.0", "subscriber_id": "person", "capabilities": capabilities}
+        )
         accepted = json.loads(self._socket.recv())
         assert accepted["type"] == "subscription.accepted", accepted
         self._subscription = accepted["subscription_id"]
@@ -123,7 +136,10 @@ class Listener:
                 with self._changed:
                     self.events.append(event)
                     self._changed.notify_all()
-                if str(event.get("type")).startswith("aaep:agent.awaiting.") or event.get("type") == "aaep:agent.handoff.requested":
+                if (
+                    str(event.get("type")).startswith("aaep:agent.awaiting.")
+                    or event.get("type") == "aaep:agent.handoff.requested"
+                ):
                     answer = self.script(event)
                     if answer is not None:
                         self.answer(event, answer)

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 import sayso
-
 from support import Listener
 
 
@@ -173,7 +172,10 @@ def test_cancelling_withdraws_the_question_and_a_late_yes_is_void(client, listen
             listener.answer(question, "accept")
             # The hub has withdrawn the question when it announces the next state.
             await asyncio.to_thread(
-                listener.wait, lambda events: any(e.get("type") == "aaep:agent.state.changed" and e.get("from_state") == "awaiting_input" for e in events)
+                listener.wait,
+                lambda events: any(
+                    e.get("type") == "aaep:agent.state.changed" and e.get("from_state") == "awaiting_input" for e in events
+                ),
             )
             await s.think("Going on.")
 
@@ -359,7 +361,9 @@ def test_the_end_of_the_interpreter(hub, listen, tmp_path, end, how):
     listener = listen(None)
     marker = tmp_path / "marker"
     script = textwrap.dedent(SCRIPT).replace("{end}", end)
-    process = subprocess.Popen([sys.executable, "-c", script, hub.url, str(marker)], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, hub.url, str(marker)], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
     question = listener.wait_for("awaiting.confirmation")
     if how == "exit":
         assert process.stdin is not None

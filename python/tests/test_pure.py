@@ -70,7 +70,7 @@ def test_numbers_are_written_as_ecmascript_does(number, text):
 
 
 def test_canonical_json_sorts_by_utf16_and_escapes_only_what_it_must():
-    value = {"\ufb33": 3, "\U0001f600": 2, "€": 1, "a": "\u2028\x07\"\\/é"}
+    value = {"\ufb33": 3, "\U0001f600": 2, "€": 1, "a": '\u2028\x07"\\/é'}
     assert sayso.canonical_json(value) == '{"a":"\u2028\\u0007\\"\\\\/é","€":1,"\U0001f600":2,"\ufb33":3}'
 
 
@@ -94,7 +94,13 @@ def test_different_values_stay_different():
 
 @pytest.mark.parametrize(
     ("name", "readable"),
-    [("send", "Send"), ("send_email", "Send email"), ("sendEmail", "Send email"), ("get_HTTP_page", "Get HTTP page"), ("__", "__")],
+    [
+        ("send", "Send"),
+        ("send_email", "Send email"),
+        ("sendEmail", "Send email"),
+        ("get_HTTP_page", "Get HTTP page"),
+        ("__", "__"),
+    ],
 )
 def test_a_tool_name_becomes_readable(name, readable):
     assert humanize(name) == readable

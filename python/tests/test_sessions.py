@@ -8,7 +8,6 @@ import hashlib
 import pytest
 
 import sayso
-
 from support import HubProcess, Listener
 
 TRANSPORTS = ["websocket", "http"]
@@ -68,6 +67,7 @@ def test_a_question_is_bound_to_its_arguments(hub, listen, transport, answer):
     paid = []
     arguments = {"to": "Ben", "amount": 5.10, "list": [1, True, None, "é"], "big": 2**60, "tiny": 1e-7}
     with client.session("Pay Ben.") as s:
+
         def ask():
             return s.ask("send", arguments, action="Send {amount} euro to {to}.", consequence="It is gone.", irreversible=True)
 
@@ -174,23 +174,54 @@ def test_texts_in_several_languages_reach_each_listener(client, listen):
 
 def test_every_optional_member_is_accepted(client, listen):
     listener = listen()
-    options = {"urgency": "background", "verbosity": "normal", "correlation_id": "c-1", "extensions": {"acme": ("https://acme.example/v1", {"a": 1})}}
-    with client.session("Everything.", publish_request=True, language="en", available_languages=["en", "es"],
-                        fallback_languages=["en"], script="Latn", calendar="gregorian", text_direction="ltr",
-                        states={"comparing": sayso.text("Comparing prices.", es="Comparando.")},
-                        producers=[{"agent_id": "scout", "agent_name": "Scout"}], **options) as s:
+    options = {
+        "urgency": "background",
+        "verbosity": "normal",
+        "correlation_id": "c-1",
+        "extensions": {"acme": ("https://acme.example/v1", {"a": 1})},
+    }
+    with client.session(
+        "Everything.",
+        publish_request=True,
+        language="en",
+        available_languages=["en", "es"],
+        fallback_languages=["en"],
+        script="Latn",
+        calendar="gregorian",
+        text_direction="ltr",
+        states={"comparing": sayso.text("Comparing prices.", es="Comparando.")},
+        producers=[{"agent_id": "scout", "agent_name": "Scout"}],
+        **options,
+    ) as s:
         s.change_state("comparing")
         s.change_state("thinking", "Hm.", expected_duration=2, **options)
         s.as_producer("scout").think("I look around.")
-        with s.tool("look", "Looking.", description="Looks.", args_summary="here", expected_duration=1, risk="medium",
-                    tool_call_id="toolu_01", **options) as call:
+        with s.tool(
+            "look",
+            "Looking.",
+            description="Looks.",
+            args_summary="here",
+            expected_duration=1,
+            risk="medium",
+            tool_call_id="toolu_01",
+            **options,
+        ) as call:
             call.fail("It failed.", "no light")
         s.write("Hola", output_id="out_es", language="es", content_type="text/markdown")
         s.write(".", output_id="out_es", complete=True)
         s.event({"type": "aaep:agent.state.changed", "to_state": "deciding", "summary_normal": "The password: hunter2"})
-        granted = s.ask("wipe", {"x": 1}, action="Wipe.", consequence="It is gone.", risk="medium", question="May I wipe?",
-                        reversibility="reversible_with_effort", extra_context={"why": "space"},
-                        allowed_replies=["accept", "reject"], answer_timeout=30)
+        granted = s.ask(
+            "wipe",
+            {"x": 1},
+            action="Wipe.",
+            consequence="It is gone.",
+            risk="medium",
+            question="May I wipe?",
+            reversibility="reversible_with_effort",
+            extra_context={"why": "space"},
+            allowed_replies=["accept", "reject"],
+            answer_timeout=30,
+        )
         s.call(granted, lambda x: None)
         s.fail("Broken.", category="requires_user", code="E1", help_uri="https://help.example/1", remediation_hint="Repair it.")
     events = listener.wait_for_end()
@@ -300,7 +331,9 @@ def test_a_socket_of_another_user_is_refused(hub, monkeypatch):
         pass
 
 
-@pytest.mark.parametrize("url", ["ftp://x", "http://", "http://host/path", "unix:relative", "http://u:p@host", "http://host:99999"])
+@pytest.mark.parametrize(
+    "url", ["ftp://x", "http://", "http://host/path", "unix:relative", "http://u:p@host", "http://host:99999"]
+)
 def test_a_bad_address_is_refused(url):
     with pytest.raises(sayso.InvalidRequest):
         sayso.hub(url)

@@ -52,9 +52,7 @@ def _as_text(text: str) -> Any:
 class Guard:
     """Gates and narrates the tools of one agent."""
 
-    def __init__(
-        self, policies: Policies | None = None, *, session: AnySession | None = None, default: Policy = ASK
-    ) -> None:
+    def __init__(self, policies: Policies | None = None, *, session: AnySession | None = None, default: Policy = ASK) -> None:
         self.policies = dict(policies or {})
         self.default = default
         self._core = session._core if session is not None else find_current_core()
@@ -152,7 +150,7 @@ class Guard:
         """Returns a function with the same signature that is gated. `asynchronous` turns `def` into `async def`."""
         spec = find_spec(function)
         target = spec.function if spec is not None else function
-        tool_name = name or (spec.name if spec is not None else getattr(target, "__name__", "tool"))
+        tool_name: str = name or (spec.name if spec is not None else str(getattr(target, "__name__", "tool")))
         rules = policy if policy is not None else self.policy_for(tool_name, function)
         signature = Signature(target)
         is_async = inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(getattr(target, "__call__", None))  # noqa: B004

@@ -158,10 +158,7 @@ class Granted:
 async def ask(core: SessionCore, call: BoundCall, policy: Policy, call_id: str | None = None) -> Granted:
     """Asks the person. Raises :class:`Refused` unless a person said yes to exactly this call."""
     action = describe(policy.action, call, policy, default=f"{humanize(call.tool)}.", adds_unmentioned=True)
-    if policy.is_irreversible:
-        default_consequence = "It cannot be undone."
-    else:
-        default_consequence = "The tool runs with these arguments."
+    default_consequence = "It cannot be undone." if policy.is_irreversible else "The tool runs with these arguments."
     consequence = describe(policy.consequence, call, policy, default=default_consequence)
     summary = None if policy.question is None else describe(policy.question, call, policy, default="")
     body = events.confirmation(
@@ -273,7 +270,8 @@ def _names(text: LocalizedText) -> Iterable[str]:
 
 def describe_for_model(error: BaseException) -> str:
     """Returns a denial as a text that a model understands."""
-    return f"{sentence(str(error) or type(error).__name__)} The tool was not run. Do not call it again for this request unless the person asks for it."
+    reason = sentence(str(error) or type(error).__name__)
+    return f"{reason} The tool was not run. Do not call it again for this request unless the person asks for it."
 
 
 __all__ = [

@@ -21,9 +21,7 @@ from ._tool import find_spec
 class Gate:
     """Gates and narrates an agent or a crew."""
 
-    def __init__(
-        self, policies: Policies | None = None, *, session: AnySession | None = None, default: Policy = ASK
-    ) -> None:
+    def __init__(self, policies: Policies | None = None, *, session: AnySession | None = None, default: Policy = ASK) -> None:
         self._guard = Guard(policies, session=session, default=default)
         self._narrator = Narrator(session)
 

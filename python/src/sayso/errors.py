@@ -1,7 +1,7 @@
 """Exceptions.
 
-If a function with ``@sayso.tool`` raises a :class:`SaysoError` of its gate, the function did not run. What goes wrong after it ran
-(its outcome could not be reported) is logged and never raised, because a caller would repeat the call.
+If a function with ``@sayso.tool`` raises a :class:`SaysoError` of its gate, the function did not run. What goes wrong after it
+ran (its outcome could not be reported) is logged and never raised, because a caller would repeat the call.
 """
 
 from __future__ import annotations

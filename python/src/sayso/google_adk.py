@@ -1,7 +1,7 @@
 """Google ADK: ``LlmAgent(tools=guard_tools(tools, policies))``, and :func:`narrate` around ``runner.run_async(...)``.
 
-The gate is around each tool's `run_async`, after all plugins and callbacks. Toolsets (MCP, OpenAPI) are opened by ADK itself; pass
-the tools of ``await toolset.get_tools()`` to gate them. Built-in tools of Gemini run at the provider, so they are not gated.
+The gate is around each tool's `run_async`, after all plugins and callbacks. Toolsets (MCP, OpenAPI) are opened by ADK itself;
+pass the tools of ``await toolset.get_tools()`` to gate them. Built-in tools of Gemini run at the provider, so they are not gated.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ except ImportError:  # only langchain-core or langgraph is installed
     AgentMiddleware = object
 
 
-class SaysoCallback(BaseCallbackHandler):
+class SaysoCallback(BaseCallbackHandler):  # type: ignore[misc]
     """Narrates what a model writes: by tokens if it streams, else its whole text."""
 
     def __init__(self, session: AnySession | None = None) -> None:
@@ -105,8 +105,8 @@ def guard_tool(tool: BaseTool, guard: Guard, call_id: str | None = None, deny: C
         return await guard.run(tool.name, values, call, **gate)
 
     guarded = tool.model_copy()
-    # LangChain runs a tool without a coroutine in a thread, which nobody can cancel while the question is open. The gate must run in
-    # the caller's task instead; only the function runs in a thread.
+    # LangChain runs a tool without a coroutine in a thread, which nobody can cancel while the question is open. The gate must
+    # run in the caller's task instead; only the function runs in a thread.
     members = {"_run": run, "_arun": arun, "ainvoke": BaseTool.ainvoke, "__module__": type(tool).__module__}
     guarded.__class__ = type(f"Guarded{type(tool).__name__}", (type(tool),), members)
     return guarded

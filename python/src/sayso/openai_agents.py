@@ -1,7 +1,7 @@
 """OpenAI Agents SDK: ``Agent(tools=guard_tools(tools, policies))`` and ``Runner.run(..., hooks=SaysoHooks())``.
 
-The gate is around the function of each tool, after guardrails and hooks. For text by tokens, pass the stream of `Runner.run_streamed`
-to :func:`narrate`; then leave out :class:`SaysoHooks`.
+The gate is around the function of each tool, after guardrails and hooks. For text by tokens, pass the stream of
+`Runner.run_streamed` to :func:`narrate`; then leave out :class:`SaysoHooks`.
 
 Hosted tools and hosted MCP servers run at the provider, so they are not gated.
 """

@@ -1,7 +1,7 @@
 """Pydantic AI: ``Agent(model, tools=..., capabilities=[..., Sayso(policies)])``.
 
-:class:`Sayso` wraps the agent's toolset, so it asks about the arguments after all hooks of other capabilities. For text by tokens,
-pass the events of ``agent.run_stream_events(...)`` to :func:`narrate`.
+:class:`Sayso` wraps the agent's toolset, so it asks about the arguments after all hooks of other capabilities. For text by
+tokens, pass the events of ``agent.run_stream_events(...)`` to :func:`narrate`.
 
 Native tools of a provider run there, so they are not gated.
 """
@@ -21,9 +21,7 @@ from ._consent import ASK, Policy
 class Sayso(AbstractCapability):  # type: ignore[misc]
     """Asks before dangerous tools run, and reports all calls."""
 
-    def __init__(
-        self, policies: Policies | None = None, *, session: AnySession | None = None, default: Policy = ASK
-    ) -> None:
+    def __init__(self, policies: Policies | None = None, *, session: AnySession | None = None, default: Policy = ASK) -> None:
         self._guard = Guard(policies, session=session, default=default)
 
     def get_wrapper_toolset(self, toolset: Any) -> Any:

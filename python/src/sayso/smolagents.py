@@ -1,7 +1,7 @@
-"""smolagents: ``agent = ToolCallingAgent(tools=gate.tools(tools), ...)`` with ``gate = Gate(policies)``, then ``gate.run(agent, task)``.
+"""smolagents: ``gate = Gate(policies)``, ``ToolCallingAgent(tools=gate.tools(tools), ...)``, then ``gate.run(agent, task)``.
 
-The gate is around each tool's `forward`, so it also holds for tools that a `CodeAgent` calls from its code. The tool `final_answer`,
-which the agent adds itself, is not gated. Code that a `CodeAgent` writes and that does not call a tool is not gated either; use a
+The gate is around each tool's `forward`, so it also holds for tools that a `CodeAgent` calls from its code. The tool
+`final_answer`, which the agent adds itself, is not gated. Code that a `CodeAgent` writes and that does not call a tool is not gated either; use a
 sandbox for it.
 
 smolagents runs tools in threads, which nobody can cancel. :meth:`Gate.run_async` withdraws their questions when its caller is
@@ -25,9 +25,7 @@ from ._tool import find_spec
 class Gate:
     """Gates and narrates one agent."""
 
-    def __init__(
-        self, policies: Policies | None = None, *, session: AnySession | None = None, default: Policy = ASK
-    ) -> None:
+    def __init__(self, policies: Policies | None = None, *, session: AnySession | None = None, default: Policy = ASK) -> None:
         self._guard = Guard(policies, session=session, default=default)
         self._narrator = Narrator(session)
 

@@ -76,9 +76,7 @@ class _GuardedTool(AgentTool):  # type: ignore[misc]
             return [{"toolUseId": tool_use["toolUseId"], "status": "error", "content": [{"text": text}]}]
 
         try:
-            events = await self._guard.run(
-                self.tool_name, tool_use["input"], call, call_id=tool_use["toolUseId"], deny=deny
-            )
+            events = await self._guard.run(self.tool_name, tool_use["input"], call, call_id=tool_use["toolUseId"], deny=deny)
         except _ToolFailed as failure:
             events = failure.events
         for event in events:

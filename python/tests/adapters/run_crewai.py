@@ -2,10 +2,10 @@ import os
 
 os.environ.update(CREWAI_DISABLE_TELEMETRY="true", OTEL_SDK_DISABLED="true", CREWAI_TRACING_ENABLED="false")
 
-from crewai import LLM, Agent  # noqa: E402
-from crewai.hooks import register_before_tool_call_hook, unregister_before_tool_call_hook  # noqa: E402
+from crewai import LLM, Agent
+from crewai.hooks import register_before_tool_call_hook, unregister_before_tool_call_hook
 
-from sayso.crewai import Gate  # noqa: E402
+from sayso.crewai import Gate
 
 
 def change(context):

@@ -10,7 +10,9 @@ CAN_CHANGE_ARGUMENTS = False
 
 async def run(case):
     tools = [tool(function) for function in case.tools()]
-    model = ChatOpenAI(model="fake", base_url=case.url + "/v1", api_key="x", callbacks=[SaysoCallback(case.session)]).bind_tools(tools)
+    model = ChatOpenAI(model="fake", base_url=case.url + "/v1", api_key="x", callbacks=[SaysoCallback(case.session)]).bind_tools(
+        tools
+    )
 
     async def think(state):
         return {"messages": [await model.ainvoke(state["messages"])]}

@@ -1,4 +1,12 @@
-from agents import Agent, OpenAIResponsesModel, Runner, ToolGuardrailFunctionOutput, function_tool, set_tracing_disabled, tool_input_guardrail
+from agents import (
+    Agent,
+    OpenAIResponsesModel,
+    Runner,
+    ToolGuardrailFunctionOutput,
+    function_tool,
+    set_tracing_disabled,
+    tool_input_guardrail,
+)
 from openai import AsyncOpenAI
 
 from sayso.openai_agents import guard_tools, narrate

@@ -4,7 +4,10 @@ from sayso.openai import Tools, narrate_chat
 
 CAN_CHANGE_ARGUMENTS = False
 SCHEMAS = [
-    {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {argument: {"type": "string"}}}}}
+    {
+        "type": "function",
+        "function": {"name": name, "parameters": {"type": "object", "properties": {argument: {"type": "string"}}}},
+    }
     for name, argument in (("look", "where"), ("wipe", "what"))
 ]
 

@@ -12,7 +12,9 @@ def registered(function, argument):
     async def execute(values):
         return function(**values)
 
-    return AsyncRegisteredFunction({"type": "function", "name": function.__name__, "strict": False, "parameters": schema}, execute)
+    return AsyncRegisteredFunction(
+        {"type": "function", "name": function.__name__, "strict": False, "parameters": schema}, execute
+    )
 
 
 async def run(case):

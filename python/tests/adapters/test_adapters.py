@@ -113,7 +113,9 @@ class Scene:
         final = getattr(self.runner, "FINAL_TOOL", None)
         if final is not None:
             script = [turn if turn["calls"] else {"text": "", "calls": [(final[0], {final[1]: turn["text"]})]} for turn in script]
-        self.model = ScriptedModel([{**turn, "calls": [(prefix + tool, arguments) for tool, arguments in turn["calls"]]} for turn in script])
+        self.model = ScriptedModel(
+            [{**turn, "calls": [(prefix + tool, arguments) for tool, arguments in turn["calls"]]} for turn in script]
+        )
         self.listener = Listener(hub, answer)
         self.client = sayso.hub(hub.url, connect_timeout=connect_timeout)
         self.ran = []
@@ -227,7 +229,9 @@ def test_cancelled_while_the_question_is_open_with_a_late_yes(adapter, hub):
 
 
 def test_arguments_that_a_later_hook_changes_are_those_that_were_asked_about(adapter, hub):
-    scene = Scene(adapter, hub, [WIPE, END], lambda event: "reject" if "everything" in event["action"] else "accept", changes_arguments=True)
+    scene = Scene(
+        adapter, hub, [WIPE, END], lambda event: "reject" if "everything" in event["action"] else "accept", changes_arguments=True
+    )
     if not getattr(scene.runner, "CAN_CHANGE_ARGUMENTS", True):
         pytest.skip("this framework has no hook that changes arguments")
     scene.play()

@@ -99,7 +99,8 @@ mod tests {
     #[test]
     fn every_package_of_every_environment_is_pinned() {
         for name in ENVIRONMENTS.iter().map(|it| it.name).chain([CORE]) {
-            let pins = std::fs::read_to_string(root().join(format!("python/requirements/{name}.txt"))).expect(name);
+            let pins =
+                std::fs::read_to_string(root().join(format!("python/requirements/{name}.txt"))).expect(name);
             assert!(pins.lines().count() > 2, "{name}");
             for line in pins.lines() {
                 assert!(line.contains("==") && !line.contains("://"), "{name}: {line}");

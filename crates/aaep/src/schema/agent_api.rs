@@ -179,18 +179,51 @@ const OPERATIONS: [Operation; 12] = [
 const SMALL_SCHEMAS: [(&str, &str); 14] = [
     ("AgentEvents", r#"{"type":"string","description":"One AgentEvent on each line."}"#),
     ("OutputPiece", r#"{"type":"string","description":"A piece of text, in pieces of any size."}"#),
-    ("SessionStarted", r#"{"type":"object","properties":{"session_id":{"type":"string","pattern":"^sess_[A-Za-z0-9]{1,64}$"}},"required":["session_id"]}"#),
-    ("EventsAccepted", r#"{"type":"object","properties":{"event_ids":{"type":"array","items":{"type":"string"}},"tool_call_ids":{"type":"object","additionalProperties":{"type":"string"}},"closed":{"type":"array","items":{"type":"object"}}},"required":["event_ids"]}"#),
-    ("QuestionOpened", r#"{"type":"object","properties":{"reply_token":{"type":"string","pattern":"^rpl_[A-Za-z0-9]{1,64}$"},"deadline":{"type":"string","format":"date-time"}},"required":["reply_token","deadline"]}"#),
-    ("Reply", r#"{"type":"object","properties":{"status":{"enum":["pending","resolved","stopped"]},"decision":{"enum":["accept","reject"]},"response":{"type":["string","boolean","number"]},"by":{"enum":["reply","timeout","closure","unreachable","cancelled","stopped"]},"receipt":{"type":"object"},"receipt_signature":{"type":"string"},"outcome":{"enum":["acknowledged","rejected","timeout","unreachable","withdrawn"]},"note":{"type":"string"},"principal":{"type":"string"}},"required":["status"]}"#),
-    ("InvitationRequest", r#"{"type":"object","properties":{"producer":{"type":"string"},"expires_in_seconds":{"type":"integer","minimum":1}},"required":["producer"]}"#),
-    ("Invitation", r#"{"type":"object","properties":{"session_id":{"type":"string"},"producer":{"type":"string"},"invitation":{"type":"string"},"expires_at":{"type":"string","format":"date-time"}},"required":["session_id","producer","invitation","expires_at"]}"#),
-    ("JoinRequest", r#"{"type":"object","properties":{"invitation":{"type":"string"},"producer":{"type":"object"}},"required":["invitation"]}"#),
-    ("Joined", r#"{"type":"object","properties":{"session_id":{"type":"string"},"producer":{"type":"string"}},"required":["session_id","producer"]}"#),
+    (
+        "SessionStarted",
+        r#"{"type":"object","properties":{"session_id":{"type":"string","pattern":"^sess_[A-Za-z0-9]{1,64}$"}},"required":["session_id"]}"#,
+    ),
+    (
+        "EventsAccepted",
+        r#"{"type":"object","properties":{"event_ids":{"type":"array","items":{"type":"string"}},"tool_call_ids":{"type":"object","additionalProperties":{"type":"string"}},"closed":{"type":"array","items":{"type":"object"}}},"required":["event_ids"]}"#,
+    ),
+    (
+        "QuestionOpened",
+        r#"{"type":"object","properties":{"reply_token":{"type":"string","pattern":"^rpl_[A-Za-z0-9]{1,64}$"},"deadline":{"type":"string","format":"date-time"}},"required":["reply_token","deadline"]}"#,
+    ),
+    (
+        "Reply",
+        r#"{"type":"object","properties":{"status":{"enum":["pending","resolved","stopped"]},"decision":{"enum":["accept","reject"]},"response":{"type":["string","boolean","number"]},"by":{"enum":["reply","timeout","closure","unreachable","cancelled","stopped"]},"receipt":{"type":"object"},"receipt_signature":{"type":"string"},"outcome":{"enum":["acknowledged","rejected","timeout","unreachable","withdrawn"]},"note":{"type":"string"},"principal":{"type":"string"}},"required":["status"]}"#,
+    ),
+    (
+        "InvitationRequest",
+        r#"{"type":"object","properties":{"producer":{"type":"string"},"expires_in_seconds":{"type":"integer","minimum":1}},"required":["producer"]}"#,
+    ),
+    (
+        "Invitation",
+        r#"{"type":"object","properties":{"session_id":{"type":"string"},"producer":{"type":"string"},"invitation":{"type":"string"},"expires_at":{"type":"string","format":"date-time"}},"required":["session_id","producer","invitation","expires_at"]}"#,
+    ),
+    (
+        "JoinRequest",
+        r#"{"type":"object","properties":{"invitation":{"type":"string"},"producer":{"type":"object"}},"required":["invitation"]}"#,
+    ),
+    (
+        "Joined",
+        r#"{"type":"object","properties":{"session_id":{"type":"string"},"producer":{"type":"string"}},"required":["session_id","producer"]}"#,
+    ),
     ("SignedManifest", r#"{"type":"string","description":"A compact JWS."}"#),
-    ("ManifestPublished", r#"{"type":"object","properties":{"agent_id":{"type":"string"},"manifest_uri":{"type":"string","format":"uri"},"verified":{"type":"boolean"}},"required":["agent_id","manifest_uri","verified"]}"#),
-    ("Problem", r#"{"type":"object","properties":{"title":{"type":"string"},"status":{"type":"integer"},"findings":{"type":"array","items":{"type":"object","properties":{"rule":{"type":"string"},"pointer":{"type":"string"},"message":{"type":"string"}}}}},"required":["title","status"]}"#),
-    ("SessionStopReason", r#"{"enum":["user","gone","completed","errored","producer","timeout","system","ended"]}"#),
+    (
+        "ManifestPublished",
+        r#"{"type":"object","properties":{"agent_id":{"type":"string"},"manifest_uri":{"type":"string","format":"uri"},"verified":{"type":"boolean"}},"required":["agent_id","manifest_uri","verified"]}"#,
+    ),
+    (
+        "Problem",
+        r#"{"type":"object","properties":{"title":{"type":"string"},"status":{"type":"integer"},"findings":{"type":"array","items":{"type":"object","properties":{"rule":{"type":"string"},"pointer":{"type":"string"},"message":{"type":"string"}}}}},"required":["title","status"]}"#,
+    ),
+    (
+        "SessionStopReason",
+        r#"{"enum":["user","gone","completed","errored","producer","timeout","system","ended"]}"#,
+    ),
 ];
 
 /// Returns the description of the agent API as indented JSON: OpenAPI 3.1 with the JSON-RPC methods in `x-json-rpc`.
@@ -267,7 +300,9 @@ fn write_operation(writer: &mut JsonWriter, operation: &Operation) {
             writer.key("description").text(operation.summary);
             if !operation.response.is_empty() {
                 writer.key("content").object(|writer| {
-                    writer.key(JSON).object(|writer| write_reference(writer.key("schema"), operation.response));
+                    writer
+                        .key(JSON)
+                        .object(|writer| write_reference(writer.key("schema"), operation.response));
                 });
             }
         });
@@ -328,7 +363,11 @@ fn schema_name(core_type: &EventType) -> String {
         EventType::HandoffRequested => "HandOff".to_owned(),
         other => {
             let words = other.as_str().trim_start_matches("aaep:agent.").split('.');
-            words.map(|word| word.get(..1).unwrap_or_default().to_uppercase() + word.get(1..).unwrap_or_default()).collect()
+            words
+                .map(|word| {
+                    word.get(..1).unwrap_or_default().to_uppercase() + word.get(1..).unwrap_or_default()
+                })
+                .collect()
         }
     }
 }
@@ -375,7 +414,10 @@ fn hub_members(core_type: &EventType) -> &'static [(&'static str, &'static str)]
         EventType::SessionStarted => &[
             ("producers", r#"{"type":"array","items":{"type":"object"},"maxItems":15}"#),
             ("parent", TEXT),
-            ("states", r#"{"type":"array","items":{"type":"object","properties":{"state":{"type":"string"},"words":{"type":"object","additionalProperties":{"type":"string"}}},"required":["state"]},"maxItems":32}"#),
+            (
+                "states",
+                r#"{"type":"array","items":{"type":"object","properties":{"state":{"type":"string"},"words":{"type":"object","additionalProperties":{"type":"string"}}},"required":["state"]},"maxItems":32}"#,
+            ),
         ],
         EventType::AwaitingConfirmation => &[("tool", TEXT), ARGUMENTS, ("tool_call_id", TEXT)],
         EventType::ToolInvoked => &[ARGUMENTS],
