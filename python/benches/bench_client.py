@@ -27,6 +27,7 @@ from support import HubProcess  # noqa: E402
 
 COUNT = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
 ROUNDS = 3
+WORDS = ["The ", "bill ", "of ", "March ", "is ", "5 ", "euro. "]
 EVENT = {"type": "aaep:agent.state.changed", "to_state": "thinking", "summary_normal": "Looking at the bills."}
 
 
@@ -52,7 +53,7 @@ async def bare_tokens(url: str) -> float:
 
         reader = asyncio.create_task(drain())
         for number in range(COUNT):
-            params = {"session_id": session, "text": "token "}
+            params = {"session_id": session, "text": WORDS[number % len(WORDS)]}
             await socket.send(json.dumps({"jsonrpc": "2.0", "id": number, "method": "session.output", "params": params}))
         await reader
         return time.perf_counter() - begin
@@ -78,7 +79,7 @@ async def client_tokens(url: str) -> float:
     hub = sayso.hub(url)
     async with hub.session("Bench.") as s:
         begin = time.perf_counter()
-        await s.say("token " for _ in range(COUNT))
+        await s.say(WORDS[number % len(WORDS)] for number in range(COUNT))
         seconds = time.perf_counter() - begin
     await hub.aclose()
     return seconds

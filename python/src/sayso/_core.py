@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import hashlib
 import logging
 import os
@@ -160,6 +161,7 @@ class SessionCore:
         self.call_count = 0
         self.started_at = time.monotonic()
         self._lock = asyncio.Lock()
+        self._loop = runtime().loop
         self._answers: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self._early_answers: dict[str, dict[str, Any]] = {}
         self._asking: set[asyncio.Future[Result]] = set()
@@ -167,6 +169,10 @@ class SessionCore:
         self._output_count = 0
         self._pump_task: asyncio.Task[None] | None = None
         self._pump_error: SaysoError | None = None
+        #: Pieces from other threads that the background loop has not taken yet.
+        self._fed: collections.deque[tuple[str, str | None, str | None, str | None]] = collections.deque()
+        self._fed_chars = 0
+        self._is_feed_scheduled = False
         self._stop_callbacks: dict[object, Callable[[], None]] = {}
         #: The same session as spoken by its other producers.
         self._parts: list[SessionCore] = []
@@ -263,6 +269,42 @@ class SessionCore:
         """Writes a piece of output. Returns before the hub has it, unless much is unsent or the output is complete."""
         self.check_open()
         self._raise_pump_error()
+        output = self._append(text, complete, output_id, language, content_type)
+        if complete:
+            del self._outputs[output_id]
+            async with self._lock:
+                await self._flush_locked()
+                if output.unsent or output.is_begun:
+                    await self._send_output(output, True)
+            return
+        self._start_pump()
+        if len(output.unsent) > MAX_UNSENT_CHARS and self._pump_task is not None:
+            await asyncio.shield(self._pump_task)
+            self._raise_pump_error()
+
+    def feed(self, text: str, output_id: str | None, language: str | None, content_type: str | None) -> bool:
+        """Takes a piece of output from any thread, without waiting. Returns false if too much is unsent: then use `write`."""
+        self.check_open()
+        self._raise_pump_error()
+        if self._fed_chars > MAX_UNSENT_CHARS:
+            return False
+        self._fed_chars += len(text)
+        self._fed.append((text, output_id, language, content_type))
+        if not self._is_feed_scheduled:
+            self._is_feed_scheduled = True
+            runtime().call_soon(self._take_fed)
+        return True
+
+    def _take_fed(self) -> None:
+        self._is_feed_scheduled = False
+        while self._fed:
+            text, output_id, language, content_type = self._fed.popleft()
+            self._append(text, False, output_id, language, content_type)
+        self._start_pump()
+
+    def _append(
+        self, text: str, complete: bool, output_id: str | None, language: str | None, content_type: str | None
+    ) -> _Output:
         output = self._outputs.get(output_id)
         if output is None:
             output = _Output(output_id, StreamRedactor(self.hub.redact), language, content_type)
@@ -272,18 +314,11 @@ class SessionCore:
                 output.id = f"out_{prefix}{self._output_count}"
             self._outputs[output_id] = output
         output.unsent += output.redactor.push(text, complete)
-        if complete:
-            del self._outputs[output_id]
-            async with self._lock:
-                await self._flush_locked()
-                if output.unsent or output.is_begun:
-                    await self._send_output(output, True)
-            return
+        return output
+
+    def _start_pump(self) -> None:
         if self._pump_task is None or self._pump_task.done():
-            self._pump_task = asyncio.get_running_loop().create_task(self._pump())
-        if len(output.unsent) > MAX_UNSENT_CHARS:
-            await asyncio.shield(self._pump_task)
-            self._raise_pump_error()
+            self._pump_task = self._loop.create_task(self._pump())
 
     async def complete_outputs(self) -> None:
         """Completes every output that is open."""
@@ -298,9 +333,11 @@ class SessionCore:
     async def _pump(self) -> None:
         """Sends what is unsent. Pieces that arrive during a request are sent together."""
         try:
+            self._fed_chars = 0
             while any(output.unsent for output in self._outputs.values()):
                 async with self._lock:
                     await self._flush_locked()
+                self._fed_chars = sum(len(output.unsent) for output in self._outputs.values())
         except SaysoError as error:
             self._pump_error = error
             for output in self._outputs.values():

@@ -46,6 +46,12 @@ class Runtime:
             raise HubUnreachable("the interpreter is shutting down, or this process was forked")
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Calls a function on the background loop, after everything that was submitted before."""
+        if self.is_shut_down or self.pid != os.getpid():
+            raise HubUnreachable("the interpreter is shutting down, or this process was forked")
+        self.loop.call_soon_threadsafe(callback)
+
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Starts work on the background loop that nobody waits for. Call it on that loop."""
         task = self.loop.create_task(work)

@@ -388,6 +388,8 @@ class AsyncSession(_SessionBase):
         content_type: str | None = None,
     ) -> None:
         """Writes a piece of an output. `complete` ends the output."""
+        if not complete and self._core.feed(piece, output_id, language, content_type):
+            return
         work = self._core.write(piece, complete=complete, output_id=output_id, language=language, content_type=content_type)
         await run_awaiting(work)
 
@@ -651,6 +653,8 @@ class Session(_SessionBase):
         content_type: str | None = None,
     ) -> None:
         """Writes a piece of an output. `complete` ends the output."""
+        if not complete and self._core.feed(piece, output_id, language, content_type):
+            return
         work = self._core.write(piece, complete=complete, output_id=output_id, language=language, content_type=content_type)
         run_blocking(work)
 

@@ -345,7 +345,7 @@ fn write_schemas(writer: &mut JsonWriter) {
             }
         });
     });
-    for core_type in EventType::CORE.iter() {
+    for core_type in EventType::CORE {
         writer.key(&schema_name(core_type)).object(|writer| write_event(writer, core_type));
     }
     writer.key("Manifest").raw(&without_identity(&build_message_schema(MessageType::Manifest).text));
