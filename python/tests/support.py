@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import inspect
 import json
 import os
 import subprocess
@@ -105,7 +106,10 @@ class Listener:
         self._languages = languages
         headers = {"Authorization": f"Bearer {hub.listener_token}"} if hub.has_tokens else {}
         url = hub.url.replace("http", "ws") + "/aaep/v1/ws"
-        self._socket = connect(url, subprotocols=["aaep.v1"], additional_headers=headers, proxy=None).__enter__()
+        options = {"subprotocols": ["aaep.v1"], "additional_headers": headers}
+        if "proxy" in inspect.signature(connect).parameters:  # since websockets 15
+            options["proxy"] = None
+        self._socket = connect(url, **options).__enter__()
         self._subscription = ""
         capabilities = {
             "supports_confirmation_reply": True,
