@@ -12,6 +12,7 @@ mod interop;
 mod mutants;
 mod npm;
 mod oracle;
+mod packages;
 mod page_nodejs_tests;
 mod rule_switch_off;
 mod screen_reader;
@@ -47,6 +48,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                        accepted; with N, only every Nth rule
   gates [--only NAME]  installs the real programs that the gates are made for, and runs them through the gates; NAME is claude, codex, gemini,
                        opencode, mcp, acp or otlp
+  packages [--only NAME,...]
+                       creates environments with the pinned frameworks, and runs the packages for other languages and their adapters
+                       against them, the hub and a scripted model. Names: python-core, and each file in python/requirements
   fuzz [RUNS]          fuzzes each target, 200000 runs by default
   mutants [--in-diff REF] [PATH...]
                        installs cargo-mutants, changes the code that decides about consent and access, one expression at a time, and
@@ -112,6 +116,9 @@ fn main() -> ExitCode {
         ["hear", "check"] => plan.add("hear", StageLane::Compile, &[], screen_reader::check),
         ["rules"] => add_rules_stage(&mut plan, 1),
         ["rules", step] if let Some(step) = parse_positive(step) => add_rules_stage(&mut plan, step),
+        ["packages"] if packages::python::add_stages(&mut plan, &[], &[]) => {}
+        ["packages", "--only", names]
+            if packages::python::add_stages(&mut plan, &names.split(',').collect::<Vec<_>>(), &[]) => {}
         ["fuzz"] => add_fuzz_stage(&mut plan, &[], fuzz::RUNS),
         ["fuzz", runs] if let Some(runs) = parse_positive(runs) => add_fuzz_stage(&mut plan, &[], runs),
         ["mutants", ref arguments @ ..] if let Some(selection) = MutationSelection::parse(arguments) => {
@@ -144,6 +151,7 @@ fn add_all_stages(plan: &mut Plan<'_>) {
         gates::add_stages(plan, Some(gate), StageLane::Test, &["build", "packages"]);
     }
     add_rules_stage(plan, 1);
+    packages::python::add_stages(plan, &packages::python::REPRESENTATIVE, &["build"]);
     plan.add("web subscriber", StageLane::Test, &["build", "packages"], interop::web_subscriber);
     plan.add("interop", StageLane::Test, &["build", "packages"], interop::run);
 

@@ -105,3 +105,35 @@ fn the_schemas_in_the_repository_are_up_to_date() {
         assert!(committed[name] == *text, "schemas/{name} is stale: cargo run -- schema --out schemas");
     }
 }
+
+#[test]
+fn the_description_of_the_agent_api_is_current() {
+    let output = run_sayso(&["schema", "--agent-api"], "");
+    assert_eq!((output.exit_code, &*output.stderr), (0, ""));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/agent-api.json");
+    let committed = fs::read_to_string(path).unwrap();
+    assert!(output.stdout == committed, "run `sayso schema --agent-api > docs/agent-api.json`");
+    let description: Value = serde_json::from_str(&committed).unwrap();
+    assert_eq!(description["openapi"], "3.1.0");
+    // Every reference leads to a schema.
+    let schemas = &description["components"]["schemas"];
+    for reference in
+        committed.lines().filter_map(|line| line.trim().strip_prefix("\"$ref\": \"#/components/schemas/"))
+    {
+        let name = reference.trim_end_matches(['"', ',']);
+        assert!(schemas[name].is_object(), "{name}");
+    }
+}
+
+#[test]
+fn the_redaction_tables_of_other_languages_are_current() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (format, file) in
+        [("json", "docs/redaction.json"), ("python", "python/src/sayso/_redaction_table.py")]
+    {
+        let output = run_sayso(&["schema", "--redaction", format], "");
+        assert_eq!((output.exit_code, &*output.stderr), (0, ""));
+        let committed = fs::read_to_string(root.join(file)).unwrap();
+        assert!(output.stdout == committed, "run `sayso schema --redaction {format} > {file}`");
+    }
+}

@@ -95,46 +95,72 @@ fn continues_number(text: &str, at: usize) -> bool {
     text.as_bytes().get(..at).is_some_and(|before| matches!(before, [.., b'0'..=b'9', b' ' | b'-']))
 }
 
-/// Returns whether an issuer uses this prefix and length.
+/// The numbers of an issuer: the number of digits, and the ranges of the first four digits.
+pub(super) struct Issuer {
+    pub(super) min_digits: usize,
+    pub(super) max_digits: usize,
+    pub(super) prefixes: &'static [(u16, u16)],
+}
+
+/// The known issuers.
 ///
 /// Some ranges are left out because phone numbers look the same: Maestro with fewer than 16 digits,
 /// and Visa with 13 digits if the prefix starts with a country calling code. UATP is left out
 /// because it would match every 15-digit number that starts with 1.
+pub(super) const ISSUERS: [Issuer; 6] = [
+    // Visa
+    Issuer { min_digits: 13, max_digits: 13, prefixes: &[(4220, 4229), (4240, 4299)] },
+    // American Express
+    Issuer { min_digits: 15, max_digits: 15, prefixes: &[(3400, 3499), (3700, 3799)] },
+    // Visa, Mastercard, Bankcard, RuPay and Hipercard, UzCard, Troy, Humo
+    Issuer {
+        min_digits: 16,
+        max_digits: 16,
+        prefixes: &[
+            (4000, 4999),
+            (5100, 5599),
+            (2221, 2720),
+            (6000, 6099),
+            (8100, 8299),
+            (8600, 8600),
+            (9792, 9792),
+            (9860, 9860),
+        ],
+    },
+    // Visa
+    Issuer { min_digits: 19, max_digits: 19, prefixes: &[(4000, 4999)] },
+    // Diners Club
+    Issuer {
+        min_digits: 14,
+        max_digits: 19,
+        prefixes: &[(3000, 3059), (3095, 3095), (3600, 3699), (3800, 3999)],
+    },
+    // Mir; JCB; Maestro, Elo, Verve, Dankort; Maestro; Discover; UnionPay; Solo, Switch, InterPayment; Discover, RuPay;
+    // Maestro, Bancontact
+    Issuer {
+        min_digits: 16,
+        max_digits: 19,
+        prefixes: &[
+            (2200, 2205),
+            (3528, 3589),
+            (5000, 5099),
+            (5600, 5899),
+            (6011, 6011),
+            (6200, 6299),
+            (6300, 6399),
+            (6440, 6599),
+            (6700, 6799),
+        ],
+    },
+];
+
+/// Returns whether an issuer uses this prefix and length.
 fn is_known_issuer(digits: &[u8]) -> bool {
     let prefix = digits.iter().take(4).fold(0, |prefix, digit| prefix * 10 + u16::from(digit - b'0'));
-    match digits.len() {
-        // Visa
-        13 => matches!(prefix, 4220..=4229 | 4240..=4299),
-        // American Express
-        15 if matches!(prefix, 3400..=3499 | 3700..=3799) => true,
-        // Visa, Mastercard, Bankcard, RuPay and Hipercard, UzCard, Troy, Humo
-        16 if matches!(
-            prefix,
-            4000..=4999 | 5100..=5599 | 2221..=2720 | 6000..=6099 | 8100..=8299 | 8600 | 9792 | 9860
-        ) =>
-        {
-            true
-        }
-        // Visa
-        19 if matches!(prefix, 4000..=4999) => true,
-        // Diners Club
-        14..=19 if matches!(prefix, 3000..=3059 | 3095 | 3600..=3699 | 3800..=3999) => true,
-        // Mir; JCB; Maestro, Elo, Verve, Dankort; Maestro; Discover; UnionPay; Solo, Switch, InterPayment; Discover, RuPay;
-        // Maestro, Bancontact
-        16..=19 => matches!(
-            prefix,
-            2200..=2205
-                | 3528..=3589
-                | 5000..=5099
-                | 5600..=5899
-                | 6011
-                | 6200..=6299
-                | 6300..=6399
-                | 6440..=6599
-                | 6700..=6799
-        ),
-        _ => false,
-    }
+    ISSUERS.iter().any(|issuer| {
+        (issuer.min_digits..=issuer.max_digits).contains(&digits.len())
+            && issuer.prefixes.iter().any(|(first, last)| (*first..=*last).contains(&prefix))
+    })
 }
 
 /// Returns whether the last digit is the check digit of the others (Luhn).

@@ -7,16 +7,19 @@
 //! - `pattern`: the patterns of API keys (by prefix), values after names such as `password`, JSON
 //!   Web Tokens and private keys.
 //! - `card`: card numbers, by issuer.
+//! - `table`: the patterns as JSON, for clients in other languages.
 //! - `stream`: computes how much of a text that arrives in chunks can already be classified.
 
 mod card;
 mod pattern;
 mod stream;
+mod table;
 
 use std::fmt;
 use std::ops::Range;
 
 pub use stream::decidable_prefix_len;
+pub use table::table;
 
 /// The text that replaces a secret. It is not a secret itself.
 pub const REDACTED: &str = "[redacted]";

@@ -35,7 +35,7 @@ pub(super) const KEY_PREFIXES: [(&str, usize); 25] = [
 
 /// The prefix of Amazon's access key ids. They consist of capital letters and digits. A digit is not
 /// required, because one id in thirty has no digit.
-const AWS_KEY_PREFIX: &str = "AKIA";
+pub(super) const AWS_KEY_PREFIX: &str = "AKIA";
 
 /// Names whose value is a secret, unless it is a word of [`NON_SECRET_WORDS`].
 pub(super) const PASSWORD_NAMES: [&str; 4] = ["password", "passwd", "passphrase", "pwd"];
@@ -58,7 +58,7 @@ pub(super) const KEY_NAMES: [&str; 9] = [
 pub(super) const TOKEN_NAME: &str = "token";
 
 /// Ordinary words that follow `password:` in a sentence and are not passwords, such as `expired` or `must`.
-const NON_SECRET_WORDS: [&str; 44] = [
+pub(super) const NON_SECRET_WORDS: [&str; 44] = [
     "accepted",
     "cambiata",
     "changed",
@@ -107,13 +107,13 @@ const NON_SECRET_WORDS: [&str; 44] = [
 
 pub(super) const BEARER: &str = "bearer";
 /// The first characters of a JSON object in base64url.
-const WEB_TOKEN_PREFIX: &str = "eyJ";
+pub(super) const WEB_TOKEN_PREFIX: &str = "eyJ";
 pub(super) const PEM_BEGIN: &str = "-----BEGIN ";
-const PEM_END: &str = "-----END ";
+pub(super) const PEM_END: &str = "-----END ";
 
 /// How many bytes of a candidate are examined to decide whether it is a secret. Without this limit,
 /// a text with many prefixes would take quadratic time.
-const MAX_DECIDING_BYTES: usize = 512;
+pub(super) const MAX_DECIDING_BYTES: usize = 512;
 
 /// Matches a secret that the word at byte `at` begins or introduces. The range is relative to `at`.
 pub(super) fn match_word(text: &str, at: usize) -> Option<(SecretKind, Range<usize>)> {

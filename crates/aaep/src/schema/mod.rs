@@ -1,6 +1,10 @@
 //! JSON Schemas (draft 2020-12) of every event and message, generated from the same tables as the
 //! types and the checks.
 
+mod agent_api;
+
+pub use agent_api::agent_api;
+
 use crate::event::{CORE_CONTEXT, ENVELOPE, EventType};
 use crate::json::{self, JsonWriter};
 use crate::message::MessageType;
@@ -232,7 +236,7 @@ fn write_limit(writer: &mut JsonWriter, key: &str, value: i64, default: i64) {
 }
 
 /// Indents JSON with two spaces per level. Strings stay unchanged.
-fn indent(compact: &str) -> String {
+pub fn indent(compact: &str) -> String {
     let mut out = String::with_capacity(compact.len() * 2);
     let mut depth = 0_usize;
     let mut is_in_string = false;

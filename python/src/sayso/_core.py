@@ -1,0 +1,530 @@
+"""Hubs and sessions on the background loop. The public classes in `_session.py` are thin forms of these."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import hashlib
+import logging
+import os
+import re
+import ssl
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ._address import find_address
+from ._connection import Connection, Transport
+from ._redact import StreamRedactor, redact
+from ._rpc import Params, Result
+from ._runtime import runtime
+from ._text import Text, cut, humanize, redact_value, summary_members, text_members
+from .errors import (
+    ConsentError,
+    HubUnreachable,
+    InvalidRequest,
+    SaysoError,
+    SessionStopped,
+)
+
+log = logging.getLogger("sayso")
+
+#: An output waits for the hub when this many characters are not sent yet.
+MAX_UNSENT_CHARS = 64 * 1024
+
+_CALL_ID = re.compile(r"call_[A-Za-z0-9]{1,64}\Z", re.ASCII)
+_LIBRARY_HINTS = {"primary_language": "en"}
+
+
+class HubCore:
+    """A hub: its connection and its open sessions."""
+
+    def __init__(
+        self,
+        url: str | None,
+        token: str | None,
+        *,
+        agent: Mapping[str, str] | None,
+        language: str | None,
+        ca_file: str | None,
+        connect_timeout: float,
+        transport: Transport,
+        redactor: Callable[[str], str] | None,
+        manifest: Mapping[str, Any] | str | None,
+        states: Mapping[str, Text] | None,
+    ) -> None:
+        self.pid = os.getpid()
+        self.address = find_address(url)
+        self.agent = dict(agent or {})
+        self.language = language or "en"
+        self.states = dict(states or {})
+        self.removed_secrets = 0
+        self._custom_redactor = redactor
+        tls = ssl.create_default_context(cafile=ca_file) if self.address.tls else None
+        self.sessions: dict[str, SessionCore] = {}
+        self.connection = Connection(
+            self.address, token, tls, connect_timeout, transport, self._notified, lambda: list(self.sessions)
+        )
+        self._manifest = manifest
+        self._has_published = False
+        if manifest is not None:
+            self.connection.on_connect = lambda: [("agent.manifest", {"manifest": manifest})]
+        runtime().at_exit(self.abandon_sessions)
+
+    def redact(self, text: str) -> str:
+        if self._custom_redactor is not None:
+            return self._custom_redactor(text)
+        clean, count = redact(text)
+        self.removed_secrets += count
+        return clean
+
+    async def call(self, method: str, params: Params) -> Result:
+        if self._manifest is not None and not self._has_published:
+            await self.connection.call("agent.manifest", {"manifest": self._manifest})
+            self._has_published = True
+        return await self.connection.call(method, params)
+
+    async def start(self, body: Mapping[str, Any], is_english: bool) -> SessionCore:
+        """Starts a session. If the caller is cancelled meanwhile, the session is ended again."""
+        work = asyncio.ensure_future(self.call("session.start", body))
+        try:
+            result = await asyncio.shield(work)
+        except asyncio.CancelledError:
+            runtime().spawn(self._end_unwanted(work, is_english))
+            raise
+        return self._open(result, is_english)
+
+    def _open(self, result: Result, is_english: bool, producer: str | None = None) -> SessionCore:
+        session = SessionCore(self, str(result["session_id"]), is_english, producer)
+        self.sessions[session.id] = session
+        return session
+
+    async def _end_unwanted(self, work: asyncio.Future[Result], is_english: bool) -> None:
+        await self._open(await work, is_english).abandon()
+
+    async def join(self, session_id: str, invitation: str, producer: Mapping[str, Any] | None) -> SessionCore:
+        body: dict[str, Any] = {"session_id": session_id, "invitation": invitation}
+        if producer:
+            body["producer"] = dict(producer)
+        result = await self.call("session.join", body)
+        return self._open(result, True, str(result.get("producer")))
+
+    def _notified(self, method: str, params: dict[str, Any]) -> None:
+        if method == "connection.lost":
+            for session in list(self.sessions.values()):
+                session.lose_connection(params["error"])
+            return
+        found = self.sessions.get(str(params.get("session_id")))
+        if found is not None:
+            found.notified(method, params)
+
+    async def abandon_sessions(self) -> None:
+        """Ends all sessions, because the program ends."""
+        sessions = list(self.sessions.values())
+        await asyncio.gather(*(session.abandon() for session in sessions), return_exceptions=True)
+        await self.connection.close()
+
+
+@dataclass
+class OpenCall:
+    """An announced tool call whose outcome is not reported yet."""
+
+    tool: str
+    id: str
+    started_at: float = field(default_factory=time.monotonic)
+    is_open: bool = True
+
+
+@dataclass
+class _Output:
+    id: str | None
+    redactor: StreamRedactor
+    language: str | None = None
+    content_type: str | None = None
+    unsent: str = ""
+    is_begun: bool = False
+
+
+class SessionCore:
+    """One session. It serialises events and output, so listeners hear them in the order in which the agent reports them."""
+
+    def __init__(self, hub: HubCore, session_id: str, is_english: bool, producer: str | None = None) -> None:
+        self.hub = hub
+        self.id = session_id
+        self.is_english = is_english
+        self.producer = producer
+        self.stop_reason: str | None = None
+        self.is_ended = False
+        self.calls: dict[str, OpenCall] = {}
+        self.call_count = 0
+        self.started_at = time.monotonic()
+        self._lock = asyncio.Lock()
+        self._loop = runtime().loop
+        self._answers: dict[str, asyncio.Future[dict[str, Any]]] = {}
+        self._early_answers: dict[str, dict[str, Any]] = {}
+        self._asking: set[asyncio.Future[Result]] = set()
+        self._outputs: dict[str | None, _Output] = {}
+        self._output_count = 0
+        self._pump_task: asyncio.Task[None] | None = None
+        self._pump_error: SaysoError | None = None
+        #: Pieces from other threads that the background loop has not taken yet.
+        self._fed: collections.deque[tuple[str, str | None, str | None, str | None]] = collections.deque()
+        self._fed_chars = 0
+        self._is_feed_scheduled = False
+        self._stop_callbacks: dict[object, Callable[[], None]] = {}
+        #: The same session as spoken by its other producers.
+        self._parts: list[SessionCore] = []
+
+    def add_part(self, part: SessionCore) -> None:
+        """Adds another producer of this session, which gets the same notifications."""
+        self._parts.append(part)
+
+    # Notifications
+
+    def notified(self, method: str, params: dict[str, Any]) -> None:
+        for part in self._parts:
+            part.notified(method, params)
+        if method == "session.stopped":
+            self.stop(str(params.get("reason") or "ended"))
+        elif method in ("session.resolved", "question.lost"):
+            token = str(params.get("reply_token"))
+            future = self._answers.get(token)
+            if future is None:
+                if self._asking:
+                    self._early_answers[token] = params
+            elif not future.done():
+                future.set_result(params)
+
+    def stop(self, reason: str) -> None:
+        """Records that the session is over. Everything that waits for a person fails."""
+        if self.stop_reason is not None:
+            return
+        self.stop_reason = reason
+        if self.hub.sessions.get(self.id) is self:
+            del self.hub.sessions[self.id]
+        for future in self._answers.values():
+            if not future.done():
+                future.set_exception(SessionStopped(reason))
+        for callback in list(self._stop_callbacks.values()):
+            callback()
+
+    def lose_connection(self, error: SaysoError) -> None:
+        """The hub could not be reached before the timeout. Open questions count as not answered."""
+        for part in self._parts:
+            part.lose_connection(error)
+        for future in self._answers.values():
+            if not future.done():
+                future.set_exception(error)
+
+    def on_stop(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Registers a callback for a stop by the person or the hub. Returns a function that removes it."""
+        key = object()
+        self._stop_callbacks[key] = callback
+        if self.stop_reason is not None:
+            callback()
+        return lambda: self._stop_callbacks.pop(key, None) and None
+
+    def check_open(self) -> None:
+        if self.hub.pid != os.getpid():
+            raise HubUnreachable("this process was forked from the one that started the session; start a new session")
+        if self.stop_reason is not None:
+            raise SessionStopped(self.stop_reason)
+        if self.is_ended:
+            raise SessionStopped("closed")
+
+    # Events
+
+    async def send(self, *events: Mapping[str, Any]) -> None:
+        """Reports events, after all output that was written before them."""
+        self.check_open()
+        async with self._lock:
+            await self._flush_locked()
+            await self._call("session.event", {"events": [self._with_producer(event) for event in events]})
+
+    def _with_producer(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
+        return event if self.producer is None or "producer" in event else {**event, "producer": self.producer}
+
+    async def _call(self, method: str, params: Params) -> Result:
+        try:
+            return await self.hub.call(method, {"session_id": self.id, **params})
+        except SessionStopped as error:
+            # The reason arrives as a notification after the response.
+            await asyncio.sleep(0)
+            self.stop(self.stop_reason or ("closed" if self.is_ended else error.reason))
+            raise SessionStopped(self.stop_reason or error.reason) from None
+
+    # Output
+
+    async def write(
+        self,
+        text: str,
+        *,
+        complete: bool = False,
+        output_id: str | None = None,
+        language: str | None = None,
+        content_type: str | None = None,
+    ) -> None:
+        """Writes a piece of output. Returns before the hub has it, unless much is unsent or the output is complete."""
+        self.check_open()
+        self._raise_pump_error()
+        output = self._append(text, complete, output_id, language, content_type)
+        if complete:
+            del self._outputs[output_id]
+            async with self._lock:
+                await self._flush_locked()
+                if output.unsent or output.is_begun:
+                    await self._send_output(output, True)
+            return
+        self._start_pump()
+        if len(output.unsent) > MAX_UNSENT_CHARS and self._pump_task is not None:
+            await asyncio.shield(self._pump_task)
+            self._raise_pump_error()
+
+    def feed(self, text: str, output_id: str | None, language: str | None, content_type: str | None) -> bool:
+        """Takes a piece of output from any thread, without waiting. Returns false if too much is unsent: then use `write`."""
+        self.check_open()
+        self._raise_pump_error()
+        if self._fed_chars > MAX_UNSENT_CHARS:
+            return False
+        self._fed_chars += len(text)
+        self._fed.append((text, output_id, language, content_type))
+        if not self._is_feed_scheduled:
+            self._is_feed_scheduled = True
+            runtime().call_soon(self._take_fed)
+        return True
+
+    def _take_fed(self) -> None:
+        self._is_feed_scheduled = False
+        while self._fed:
+            text, output_id, language, content_type = self._fed.popleft()
+            self._append(text, False, output_id, language, content_type)
+        self._start_pump()
+
+    def _append(
+        self, text: str, complete: bool, output_id: str | None, language: str | None, content_type: str | None
+    ) -> _Output:
+        output = self._outputs.get(output_id)
+        if output is None:
+            output = _Output(output_id, StreamRedactor(self.hub.redact), language, content_type)
+            if output_id is None:
+                self._output_count += 1
+                prefix = "" if self.producer is None else hashlib.sha256(self.producer.encode()).hexdigest()[:8]
+                output.id = f"out_{prefix}{self._output_count}"
+            self._outputs[output_id] = output
+        output.unsent += output.redactor.push(text, complete)
+        return output
+
+    def _start_pump(self) -> None:
+        if self._pump_task is None or self._pump_task.done():
+            self._pump_task = self._loop.create_task(self._pump())
+
+    async def complete_outputs(self) -> None:
+        """Completes every output that is open."""
+        for output_id in list(self._outputs):
+            await self.write("", complete=True, output_id=output_id)
+
+    def _raise_pump_error(self) -> None:
+        if self._pump_error is not None:
+            error, self._pump_error = self._pump_error, None
+            raise error
+
+    async def _pump(self) -> None:
+        """Sends what is unsent. Pieces that arrive during a request are sent together."""
+        try:
+            self._fed_chars = 0
+            while any(output.unsent for output in self._outputs.values()):
+                async with self._lock:
+                    await self._flush_locked()
+                self._fed_chars = sum(len(output.unsent) for output in self._outputs.values())
+        except SaysoError as error:
+            self._pump_error = error
+            for output in self._outputs.values():
+                output.unsent = ""
+
+    async def _flush_locked(self) -> None:
+        for output in list(self._outputs.values()):
+            if output.unsent:
+                await self._send_output(output, False)
+
+    async def _send_output(self, output: _Output, complete: bool) -> None:
+        text, output.unsent = output.unsent, ""
+        params: dict[str, Any] = {"text": text, "output_id": output.id}
+        if complete:
+            params["complete"] = True
+        if self.producer is not None:
+            params["producer"] = self.producer
+        if output.language is not None:
+            params["language"] = output.language
+        if output.content_type is not None:
+            params["content_type"] = output.content_type
+        output.is_begun = True
+        await self._call("session.output", params)
+
+    # Questions
+
+    async def ask(self, method: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Asks, and waits for the answer. If the caller is cancelled, the question is withdrawn."""
+        self.check_open()
+        async with self._lock:
+            await self._flush_locked()
+            work = asyncio.ensure_future(self._call(method, self._with_producer(body)))
+            self._asking.add(work)
+            try:
+                result = await asyncio.shield(work)
+            except asyncio.CancelledError:
+                runtime().spawn(self._withdraw_when_asked(work))
+                raise
+            finally:
+                self._asking.discard(work)
+        token = str(result["reply_token"])
+        future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._answers[token] = future
+        early = self._early_answers.pop(token, None)
+        if early is not None:
+            future.set_result(early)
+        elif self.stop_reason is not None:
+            future.set_exception(SessionStopped(self.stop_reason))
+        try:
+            answer = await future
+        except asyncio.CancelledError:
+            runtime().spawn(self._withdraw(token))
+            raise
+        except HubUnreachable:
+            # If the hub comes back while this program lives, nobody shall answer in vain.
+            runtime().spawn(self._withdraw(token))
+            raise
+        finally:
+            self._answers.pop(token, None)
+        if "error" in answer and isinstance(answer["error"], SaysoError):
+            raise answer["error"]
+        if answer.get("status") == "stopped":
+            self.stop("user")
+            raise SessionStopped("user")
+        return answer
+
+    async def _withdraw_when_asked(self, work: asyncio.Future[Result]) -> None:
+        await self._withdraw(str((await work)["reply_token"]))
+
+    async def _withdraw(self, token: str) -> None:
+        try:
+            await self.hub.call("session.withdraw", {"session_id": self.id, "reply_token": token})
+        except SaysoError as error:
+            log.debug("a question could not be withdrawn: %s", error)
+
+    # Tool calls
+
+    def new_call_id(self, given: str | None) -> str:
+        if given is None:
+            return "call_" + uuid.uuid4().hex
+        if _CALL_ID.match(given):
+            return given
+        return "call_" + hashlib.sha256(given.encode("utf-8", "replace")).hexdigest()[:32]
+
+    async def invoke(self, tool: str, members: Mapping[str, Any], call_id: str | None) -> OpenCall:
+        """Announces a call. If the caller is cancelled meanwhile, the call is reported as abandoned."""
+        call = OpenCall(tool, self.new_call_id(call_id))
+        if call.id in self.calls:
+            # A model may repeat an id, for example when a framework retries a step.
+            call.id = self.new_call_id(None)
+        event = {"type": "aaep:agent.tool.invoked", "tool": tool, "tool_call_id": call.id, **members}
+        work = asyncio.ensure_future(self.send(event))
+        try:
+            await asyncio.shield(work)
+        except asyncio.CancelledError:
+            runtime().spawn(self._abandon_when_announced(work, call))
+            raise
+        self.calls[call.id] = call
+        self.call_count += 1
+        return call
+
+    async def _abandon_when_announced(self, work: asyncio.Future[None], call: OpenCall) -> None:
+        await work
+        await self.abandon_call(call)
+
+    async def complete(
+        self, call: OpenCall, status: str, summary: Text, error: Text | None = None, *, is_library_text: bool = False
+    ) -> None:
+        """Reports the outcome of a call, once."""
+        if not call.is_open:
+            return
+        call.is_open = False
+        self.calls.pop(call.id, None)
+        event: dict[str, Any] = {
+            "type": "aaep:agent.tool.completed",
+            "tool": call.tool,
+            "tool_call_id": call.id,
+            "status": status,
+            **summary_members(summary, self.hub.redact),
+            "duration_ms": max(0, round((time.monotonic() - call.started_at) * 1000)),
+        }
+        if error is not None:
+            event |= text_members("error_message", error, self.hub.redact, summary)
+        if is_library_text and not self.is_english:
+            event["localization_hints"] = _LIBRARY_HINTS
+        await self.send(event)
+
+    async def abandon_call(self, call: OpenCall) -> None:
+        """Reports that the agent abandoned a call."""
+        reason = f"{humanize(call.tool)} was abandoned before it finished."
+        try:
+            await self.complete(call, "timeout", reason, reason, is_library_text=True)
+        except SaysoError as error:
+            log.debug("an abandoned call could not be reported: %s", error)
+
+    # The end
+
+    async def end(self, event: Mapping[str, Any]) -> None:
+        """Ends the session with a final event. Open questions are refused, and open calls and outputs are closed."""
+        if self.stop_reason is not None or self.is_ended:
+            return
+        try:
+            await self.complete_outputs()
+        except SaysoError as error:
+            log.debug("an output could not be completed: %s", error)
+        for call in list(self.calls.values()):
+            await self.abandon_call(call)
+        if self.stop_reason is not None:
+            return
+        async with self._lock:
+            self.is_ended = True
+            try:
+                await self._call("session.event", {"event": self._with_producer(event)})
+            finally:
+                if self.hub.sessions.get(self.id) is self:
+                    del self.hub.sessions[self.id]
+                for part in self._parts:
+                    part.stop("closed")
+                for future in self._answers.values():
+                    if not future.done():
+                        future.set_exception(SessionStopped("closed"))
+
+    async def abandon(self) -> None:
+        """Ends a session that its agent left."""
+        summary = "The agent stopped in the middle of its work, so its session was ended."
+        event = {
+            "type": "aaep:agent.session.errored",
+            "error_category": "unknown",
+            "error_code": "AGENT_LEFT",
+            "recoverable": False,
+            "summary_normal": summary,
+            "localization_hints": _LIBRARY_HINTS,
+        }
+        try:
+            await self.end(event)
+        except SaysoError as error:
+            log.debug("an abandoned session could not be ended: %s", error)
+
+    def redacted(self, value: Any) -> Any:
+        return redact_value(value, self.hub.redact)
+
+
+def describe_failure(error: BaseException) -> str:
+    """Returns an exception as a short text for people."""
+    if isinstance(error, asyncio.CancelledError):
+        return "It was cancelled."
+    return cut(str(error).strip() or type(error).__name__)
+
+
+__all__ = ["ConsentError", "HubCore", "InvalidRequest", "OpenCall", "SessionCore", "describe_failure", "log"]

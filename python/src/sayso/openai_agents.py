@@ -1,0 +1,89 @@
+"""OpenAI Agents SDK: ``Agent(tools=guard_tools(tools, policies))`` and ``Runner.run(..., hooks=SaysoHooks())``.
+
+The gate is around the function of each tool, after guardrails and hooks. For text by tokens, pass the stream of
+`Runner.run_streamed` to :func:`narrate`; then leave out :class:`SaysoHooks`.
+
+Hosted tools and hosted MCP servers run at the provider, so they are not gated.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+from agents import FunctionTool, RunHooks, function_tool
+
+from ._adapter import AnySession, BoundCall, Guard, Narrator, Policies
+from ._consent import ASK, Policy
+from ._tool import find_spec
+
+
+def guard_tools(
+    tools: Iterable[Any],
+    policies: Policies | None = None,
+    *,
+    session: AnySession | None = None,
+    default: Policy = ASK,
+) -> list[Any]:
+    """Returns gated copies of tools or functions. Tools that run at the provider are returned unchanged."""
+    guard = Guard(policies, session=session, default=default)
+    return [_guard_tool(tool, guard) for tool in tools]
+
+
+def _guard_tool(tool: Any, guard: Guard) -> Any:
+    spec = find_spec(tool)
+    if spec is not None:
+        guard.policies.setdefault(spec.name, spec.policy)
+        tool = function_tool(spec.function, name_override=spec.name)
+    elif callable(tool) and not isinstance(tool, FunctionTool):
+        tool = function_tool(tool)
+    if not isinstance(tool, FunctionTool):
+        return tool
+
+    async def invoke(context: Any, arguments: str) -> Any:
+        try:
+            values = json.loads(arguments) if arguments else {}
+            values = values if isinstance(values, dict) else {"input": values}
+        except ValueError:
+            # The framework reports broken arguments itself, without running the function.
+            return await tool.on_invoke_tool(context, arguments)
+
+        async def call(bound: BoundCall) -> Any:
+            return await original(context, json.dumps(dict(bound.values)))
+
+        return await guard.run(tool.name, values, call, call_id=getattr(context, "tool_call_id", None))
+
+    original = tool.on_invoke_tool
+    return dataclasses.replace(tool, on_invoke_tool=invoke)
+
+
+class SaysoHooks(RunHooks):  # type: ignore[misc]
+    """Narrates the model's text when each response is complete."""
+
+    def __init__(self, session: AnySession | None = None) -> None:
+        self._narrator = Narrator(session)
+
+    async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
+        for item in response.output:
+            for part in getattr(item, "content", None) or []:
+                self._narrator.write(getattr(part, "text", None) or "")
+        self._narrator.complete()
+
+
+async def narrate(events: AsyncIterator[Any], *, session: AnySession | None = None) -> AsyncIterator[Any]:
+    """Passes on the events of `result.stream_events()`, and narrates the model's text as it arrives."""
+    narrator = Narrator(session)
+    async for event in events:
+        if event.type == "raw_response_event":
+            kind = getattr(event.data, "type", "")
+            if kind == "response.output_text.delta":
+                narrator.write(event.data.delta)
+            elif kind in ("response.output_text.done", "response.completed"):
+                narrator.complete()
+        yield event
+    narrator.complete()
+
+
+__all__ = ["SaysoHooks", "guard_tools", "narrate"]

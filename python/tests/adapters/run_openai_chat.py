@@ -1,0 +1,26 @@
+from openai import AsyncOpenAI
+
+from sayso.openai import Tools, narrate_chat
+
+CAN_CHANGE_ARGUMENTS = False
+SCHEMAS = [
+    {
+        "type": "function",
+        "function": {"name": name, "parameters": {"type": "object", "properties": {argument: {"type": "string"}}}},
+    }
+    for name, argument in (("look", "where"), ("wipe", "what"))
+]
+
+
+async def run(case):
+    client = AsyncOpenAI(base_url=case.url + "/v1", api_key="x", max_retries=0)
+    tools = Tools(case.tools(), case.policies, session=case.session)
+    messages = [{"role": "user", "content": case.prompt}]
+    while True:
+        async with client.chat.completions.stream(model="fake", messages=messages, tools=SCHEMAS) as stream:
+            async for _ in narrate_chat((event.chunk async for event in stream if event.type == "chunk"), session=case.session):
+                pass
+            message = (await stream.get_final_completion()).choices[0].message
+        if not message.tool_calls:
+            return message.content
+        messages += [message.model_dump(exclude_none=True), *await tools.run_chat(message.tool_calls)]

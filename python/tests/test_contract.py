@@ -1,0 +1,191 @@
+"""Runs the behaviours of docs/contract/behaviours.json, which every client package shows."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+
+import pytest
+
+import sayso
+from support import ROOT, HubProcess, Listener, is_end
+
+BEHAVIOURS = json.loads((ROOT / "docs/contract/behaviours.json").read_text())
+ERRORS = {
+    "refused": sayso.Refused,
+    "unreachable": sayso.HubUnreachable,
+    "stopped": sayso.SessionStopped,
+    "no_session": sayso.NoSession,
+    "cancelled": asyncio.CancelledError,
+    "used": sayso.ConsentUsed,
+    "unanswered": sayso.Unanswered,
+    "rules": sayso.RuleViolations,
+    "tool": RuntimeError,
+}
+
+
+class Thrown(Exception):
+    pass
+
+
+def to_text(value):
+    return value if isinstance(value, str) else sayso.text(value["normal"], **value["translations"])
+
+
+class Runner:
+    """Executes the steps of one behaviour in the asynchronous form."""
+
+    def __init__(self, behaviour, hub, client):
+        self.behaviour, self.hub, self.client = behaviour, hub, client
+        self.ran, self.digests = [], []
+        self.session = self.granted = self.listener = None
+        self.mutable = None
+
+    def answer(self, event):
+        kind = self.behaviour["listener"]
+        if self.mutable is not None:
+            arguments, changes = self.mutable
+            arguments.update(changes)
+        if kind == "kill_hub":
+            self.hub.kill()
+        elif kind == "stop":
+            self.listener.stop(event["session_id"])
+        elif isinstance(kind, dict):
+            return kind["response"] if "response" in kind else ("accept" if kind["accept_if"] in event["action"] else "reject")
+        return kind if kind in ("accept", "reject", "modify") else None
+
+    async def run(self):
+        steps = list(self.behaviour["steps"])
+        if steps[0]["do"] != "session":
+            for step in steps:
+                await self.step(step)
+            return
+        first = steps.pop(0)
+        says = {"says": to_text(first["says"])} if "says" in first else {}
+        try:
+            async with self.client.session(first["request"], **says) as self.session:
+                for step in steps:
+                    await self.step(step)
+        except Thrown:
+            pass
+
+    async def step(self, step):
+        expected = step.get("expect")
+        if expected is None:
+            await self.do(step)
+        elif "error" in expected:
+            with pytest.raises(ERRORS[expected["error"]]) as caught:
+                await self.do(step)
+            for name in expected.keys() - {"error"}:
+                assert getattr(caught.value, name) == expected[name], step
+        else:
+            value = await self.do(step)
+            if expected["result"] == "answer":
+                assert value == expected["value"]
+            elif expected["result"] == "hand_off":
+                assert value.outcome == expected["outcome"]
+
+    async def do(self, step):
+        s, kind = self.session, step["do"]
+        if kind == "think":
+            await s.think(to_text(step["says"]))
+        elif kind == "progress":
+            await s.progress(step["says"], percent=step["percent"], step=step["step"], total_steps=step["total_steps"])
+        elif kind == "say":
+            await s.say(step["pieces"])
+        elif kind == "event":
+            await s.event(step["event"])
+        elif kind == "finish":
+            await s.finish(to_text(step["says"]))
+        elif kind == "throw":
+            raise Thrown(step["message"])
+        elif kind == "clarify":
+            timeout = {"answer_timeout": step["answer_timeout"]} if "answer_timeout" in step else {}
+            return await s.clarify(step["question"], choices=step.get("choices"), **timeout)
+        elif kind == "hand_off":
+            return await s.hand_off(step["reason"])
+        elif kind == "ask":
+            self.granted = await s.ask(step["tool"], step["arguments"], **self.settings(step))
+            assert self.granted.receipt["action_digest"] == self.granted.digest
+            self.digests.append(self.granted.digest)
+        elif kind == "call":
+            granted = self.granted
+
+            async def call(**arguments):
+                self.ran.append({"tool": granted.tool, "arguments": arguments})
+
+            await s.call(granted, call)
+        elif kind == "parallel":
+            await asyncio.gather(*(self.step(call) for call in step["calls"]))
+        elif kind == "tool":
+            await self.tool(step)
+        return None
+
+    @staticmethod
+    def settings(step):
+        names = ("action", "consequence", "irreversible", "answer_timeout", "confidential")
+        return {name: step[name] for name in names if name in step}
+
+    async def tool(self, step):
+        @sayso.tool(name=step["tool"], **self.settings(step))
+        async def function(**arguments):
+            self.ran.append({"tool": step["tool"], "arguments": arguments})
+            if "fails" in step:
+                raise RuntimeError(step["fails"])
+
+        arguments = copy.deepcopy(step["arguments"])
+        if "mutate" in step:
+            self.mutable = arguments, step["mutate"]
+        if step.get("cancel") != "while_asked":
+            return await function(**arguments)
+        task = asyncio.create_task(function(**arguments))
+        question = await asyncio.to_thread(self.listener.wait_for, "awaiting.confirmation")
+        task.cancel()
+        await asyncio.wait({task})
+        self.listener.answer(question, "accept")
+        return await task
+
+
+@pytest.mark.parametrize("transport", ["websocket", "http"])
+@pytest.mark.parametrize("behaviour", BEHAVIOURS, ids=[behaviour["name"] for behaviour in BEHAVIOURS])
+def test_behaviour(behaviour, transport):
+    hub = HubProcess()
+    is_killed = behaviour["listener"] == "kill_hub"
+    client = sayso.hub(hub.url, transport=transport, connect_timeout=0.5 if is_killed else 30.0)
+    runner = Runner(behaviour, hub, client)
+    if behaviour["listener"] != "absent":
+        runner.listener = Listener(hub, runner.answer, tuple(behaviour.get("languages", ["en"])))
+    asyncio.run(runner.run())
+    assert sorted(map(str, runner.ran)) == sorted(map(str, behaviour["ran"]))
+    listener = runner.listener
+    if listener is not None and runner.session is not None and not is_killed:
+        events = listener.wait_for_end()
+        check(behaviour, events, listener)
+        listener.validate()
+        for digest in behaviour.get("digests", []):
+            assert runner.digests == [] or digest in runner.digests
+    hub.close()
+
+
+def check(behaviour, events, listener):
+    types = [event["type"].removeprefix("aaep:agent.") for event in events]
+    position = -1
+    for wanted in behaviour.get("events", []):
+        assert wanted in types[position + 1 :], (wanted, types)
+        position = types.index(wanted, position + 1)
+    for absent in behaviour.get("absent", []):
+        assert absent not in types
+    final = next(event for event in events if is_end(event))
+    for name, value in behaviour.get("final", {}).items():
+        assert final[name] == (f"aaep:agent.{value}" if name == "type" else value)
+    if "text" in behaviour:
+        assert listener.text() == behaviour["text"]
+    summaries = [event.get("summary_normal") for event in events]
+    for heard in behaviour.get("heard", []):
+        assert heard in summaries
+    for secret in behaviour.get("not_heard", []):
+        assert secret not in json.dumps(events)
+    questions = [event["action"] for event in listener.of_type("awaiting.confirmation")]
+    for action in behaviour.get("heard_questions", []):
+        assert action in questions

@@ -1,0 +1,110 @@
+//! The Python package: its own tests and checks, and each adapter against its real framework in an environment of its own.
+//!
+//! `python/requirements/NAME.txt` pins every package of an environment. An environment is created again when its file changes.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::stage::{Plan, StageLane, StageLog, StageResult, root};
+
+/// An environment, and the adapters that are tested in it.
+struct Environment {
+    name: &'static str,
+    /// The names in `python/tests/adapters/test_adapters.py`, separated by commas.
+    adapters: &'static str,
+}
+
+const ENVIRONMENTS: [Environment; 13] = [
+    Environment { name: "langchain", adapters: "langchain,langgraph" },
+    Environment { name: "openai-agents", adapters: "openai_agents" },
+    Environment { name: "anthropic", adapters: "anthropic" },
+    Environment { name: "openai", adapters: "openai_chat,openai_responses,openai_assistants" },
+    Environment { name: "agent-framework", adapters: "agent_framework" },
+    Environment { name: "autogen", adapters: "autogen" },
+    Environment { name: "semantic-kernel", adapters: "semantic_kernel" },
+    Environment { name: "claude-agent", adapters: "claude_agent" },
+    Environment { name: "pydantic-ai", adapters: "pydantic_ai" },
+    Environment { name: "google-adk", adapters: "google_adk" },
+    Environment { name: "crewai", adapters: "crewai" },
+    Environment { name: "strands", adapters: "strands" },
+    Environment { name: "smolagents", adapters: "smolagents" },
+];
+
+/// The environment of the package's own tests.
+const CORE: &str = "core";
+
+/// The part of the stages that `cargo xtask test` runs.
+pub(crate) const REPRESENTATIVE: [&str; 3] = ["python-core", "langchain", "openai-agents"];
+
+/// Adds the stages, or only those with these names. Returns whether all names are known.
+pub(crate) fn add_stages(plan: &mut Plan<'_>, only: &[&str], after: &'static [&'static str]) -> bool {
+    let is_known = |name: &str| name == "python-core" || ENVIRONMENTS.iter().any(|it| it.name == name);
+    let is_wanted = |name: &str| only.is_empty() || only.contains(&name);
+    if is_wanted("python-core") {
+        plan.add("python-core", StageLane::Waiting, after, test_core);
+    }
+    for environment in ENVIRONMENTS.iter().filter(|it| is_wanted(it.name)) {
+        plan.add(environment.name, StageLane::Waiting, after, |log| test_adapters(log, environment));
+    }
+    only.iter().all(|name| is_known(name))
+}
+
+fn test_core(log: &StageLog) -> StageResult {
+    let folder = install(log, CORE)?;
+    let run = |arguments: &[&str]| log.run(python(&folder).args(["-m"]).args(arguments));
+    run(&["ruff", "check", "src", "tests", "examples"])?;
+    run(&["mypy"])?;
+    run(&["pytest", "-q", "tests", "--ignore=tests/adapters"])?;
+    Ok(().into())
+}
+
+fn test_adapters(log: &StageLog, environment: &Environment) -> StageResult {
+    let folder = install(log, environment.name)?;
+    let arguments = ["-m", "pytest", "-q", "tests/adapters", "tests/test_examples.py"];
+    log.run(python(&folder).args(arguments).env("TEST_ADAPTER", environment.adapters))?;
+    Ok(().into())
+}
+
+/// Returns the Python of an environment, in the folder of the package.
+fn python(folder: &std::path::Path) -> Command {
+    let mut command = Command::new(folder.join("bin/python"));
+    command.current_dir(root().join("python"));
+    command
+}
+
+/// Creates an environment from its pins, with the package as a user installs it from a checkout. Returns its folder.
+fn install(log: &StageLog, name: &str) -> Result<PathBuf, String> {
+    let pins = root().join(format!("python/requirements/{name}.txt"));
+    let folder = root().join("target/packages/python").join(name);
+    let install_error = |error: std::io::Error| format!("cannot create the environment {name}: {error}");
+    let wanted = std::fs::read_to_string(&pins).map_err(install_error)?;
+    let marker = folder.join("installed");
+    if std::fs::read_to_string(&marker).is_ok_and(|installed| installed == wanted) {
+        return Ok(folder);
+    }
+    log.run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    log.run(python(&folder).args(pip).arg("-r").arg(&pins))?;
+    log.run(python(&folder).args(pip).args(["--editable", "."]))?;
+    std::fs::write(marker, wanted).map_err(install_error)?;
+    Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::expect_used, reason = "a test reports a failure by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn every_package_of_every_environment_is_pinned() {
+        for name in ENVIRONMENTS.iter().map(|it| it.name).chain([CORE]) {
+            let pins =
+                std::fs::read_to_string(root().join(format!("python/requirements/{name}.txt"))).expect(name);
+            assert!(pins.lines().count() > 2, "{name}");
+            for line in pins.lines() {
+                assert!(line.contains("==") && !line.contains("://"), "{name}: {line}");
+            }
+        }
+    }
+}
