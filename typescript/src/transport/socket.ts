@@ -38,13 +38,13 @@ function openGlobalSocket(hub: URL, token: string | undefined, timeoutMs: number
     // Node, Deno and Bun take headers in the second argument.
     const socket = new WebSocket(url, (withHeaders as unknown as string[] | undefined) ?? [AGENT_PROTOCOL]);
     let isOpen = false;
-    const timer = setTimeout(() => fail("it did not answer in time"), timeoutMs);
+    const timer = setTimeout(() => {
+      fail("it did not answer in time");
+      socket.close();
+    }, timeoutMs);
     const fail = (reason: string) => {
       clearTimeout(timer);
-      if (!isOpen) {
-        reject(new HubUnreachableError(reason));
-        socket.close();
-      }
+      if (!isOpen) reject(new HubUnreachableError(reason));
     };
     const opened: TextSocket = {
       onMessage: () => {},

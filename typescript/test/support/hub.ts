@@ -2,7 +2,7 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -168,35 +168,51 @@ export const decide = (decision: "accept" | "reject") => (question: AaepEvent): 
 
 /** Runs `sayso capture`, and checks with `sayso validate` that everything that was recorded follows the protocol. */
 export class Recording {
-  private constructor(
-    private readonly child: ChildProcess,
-    private readonly file: string,
-    private readonly folder: string,
-  ) {}
+  private readonly lines: string[] = [];
+  private onLine: () => void = () => {};
+
+  private constructor(private readonly child: ChildProcess) {
+    let rest = "";
+    child.stdout?.setEncoding("utf8");
+    child.stdout?.on("data", (text: string) => {
+      const parts = (rest + text).split("\n");
+      rest = parts.pop() ?? "";
+      this.lines.push(...parts);
+      this.onLine();
+    });
+  }
 
   static async start(test: { after(close: () => void): void }, url: string): Promise<Recording> {
-    const folder = mkdtempSync(join(tmpdir(), "sayso-ts-rec-"));
-    const file = join(folder, "recording.jsonl");
-    const child = spawn(BINARY, ["capture", url, "--output", file], { stdio: ["ignore", "ignore", "pipe"] });
+    const child = spawn(BINARY, ["capture", url, "--output", "-"], { stdio: ["ignore", "pipe", "pipe"] });
     test.after(() => void child.kill("SIGKILL"));
     await new Promise<void>((resolve, reject) => {
       child.stderr?.once("data", () => resolve());
       child.once("exit", (code) => reject(new Error(`capture ended with ${code}`)));
     });
-    return new Recording(child, file, folder);
+    return new Recording(child);
   }
 
-  /** Ends the recording and returns what `sayso validate` says: its exit code and its output. */
+  /** Waits for the end of all recorded sessions, and returns what `sayso validate` says: its exit code and its output. */
   async validate(): Promise<{ code: number | null; output: string }> {
-    const exited = once(this.child, "exit");
-    this.child.kill("SIGINT");
-    await exited;
-    const validate = spawn(BINARY, ["validate", this.file, "--sequence", "always"], { stdio: ["ignore", "pipe", "pipe"] });
+    const count = (pattern: RegExp) => this.lines.filter((line) => pattern.test(line)).length;
+    const isOver = () => {
+      const started = count(/"type":"aaep:agent\.session\.started"/);
+      return started > 0 && started === count(/"type":"aaep:agent\.session\.(completed|errored|cancelled)"/);
+    };
+    await new Promise<void>((resolve) => {
+      this.onLine = () => isOver() && resolve();
+      this.onLine();
+    });
+    this.child.kill("SIGKILL");
+    const folder = mkdtempSync(join(tmpdir(), "sayso-ts-rec-"));
+    const file = join(folder, "recording.jsonl");
+    writeFileSync(file, `${this.lines.join("\n")}\n`);
+    const validate = spawn(BINARY, ["validate", file, "--sequence", "always"], { stdio: ["ignore", "pipe", "pipe"] });
     let output = "";
     validate.stdout.on("data", (text: Buffer) => (output += text.toString()));
     validate.stderr.on("data", (text: Buffer) => (output += text.toString()));
     const [code] = (await once(validate, "close")) as [number | null];
-    rmSync(this.folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
     return { code, output };
   }
 }
