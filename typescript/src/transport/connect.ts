@@ -40,7 +40,8 @@ export async function connect(settings: ConnectSettings): Promise<Transport> {
     if (transport !== "websocket") {
       try {
         if (address.kind === "unix" && address.isPersonal) await checkOwner(address.path);
-        await http({ method: "GET", path: "/healthz" }, AbortSignal.timeout(Math.max(1, deadline - Date.now())));
+        const { status } = await http({ method: "GET", path: "/healthz" }, AbortSignal.timeout(Math.max(1, deadline - Date.now())));
+        if (status !== 200) throw new HubUnreachableError(`the server at this address answers with status ${status}`);
         return new HttpTransport(http, connectTimeoutMs);
       } catch (error) {
         if (error instanceof AccessDeniedError) throw error;
