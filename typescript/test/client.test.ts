@@ -17,9 +17,14 @@ import {
   hub as connectHub,
   HubUnreachableError,
   InvalidInputError,
+  redactSecrets,
   RuleViolationError,
+  Session,
+  SessionStoppedError,
   tool,
 } from "../src/index.js";
+import { Redactor } from "../src/redact/redactor.js";
+import { httpClient, HttpTransport } from "../src/transport/http.js";
 import { checkSocketOwner, findHub, parseAddress } from "../src/location.js";
 import { humanizeName } from "../src/text.js";
 import { BINARY, decide, Listener, Recording, TestHub } from "./support/hub.js";
@@ -224,6 +229,22 @@ describe("connections", () => {
     const hub = connectHub({ url: between.url });
     t.after(() => hub.close());
     assert.equal(await hub.session("Paying", (session) => session.tool({ name: "pay", irreversible: true }, () => "paid")({})), "paid");
+  });
+
+  test("over HTTP, a session that a person stops is noticed, and its tool is aborted", async (t) => {
+    const server = await start(t);
+    const listener = await Listener.connect(t, server.url);
+    const address = parseAddress(server.url);
+    const transport = new HttpTransport(await httpClient(address, undefined, fetch), 1000, 20);
+    t.after(() => transport.close());
+    const { session_id: id } = await transport.call("session.start", { summary_normal: "Working." });
+    const settings = { redactor: new Redactor(redactSecrets), language: "en", options: {}, states: new Set<string>() };
+    const session = new Session(String(id), transport, settings);
+    const running = session.run("work", ({ signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error))));
+    running.catch(() => {});
+    await listener.wait("tool.invoked");
+    await listener.stopSession(session.id);
+    await assert.rejects(running, SessionStoppedError);
   });
 
   test("events are in the order of the calls, and tokens share requests", async (t) => {

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { after, describe, test } from "node:test";
+import { afterEach, beforeEach, describe, test } from "node:test";
 
 import {
   ConsentMismatchError,
@@ -48,19 +48,23 @@ const FIVE_TO_BEN = { amount: "5.00", to: "Ben" };
 
 for (const mode of MODES) {
   const only = process.env["TEST_MODES"]?.split(",");
-  describe(`contract over ${mode.name}`, { skip: only !== undefined && !only.includes(mode.name) }, async () => {
-    const server = await TestHub.start();
-    const open: Hub[] = [];
+  describe(`contract over ${mode.name}`, { skip: only !== undefined && !only.includes(mode.name) }, () => {
+    // Each test has its own hub, so that no listener of another test can answer.
+    let server: TestHub;
+    let open: Hub[] = [];
+    beforeEach(async () => {
+      server = await TestHub.start();
+    });
+    afterEach(async () => {
+      for (const hub of open) await hub.close();
+      open = [];
+      await server.stop();
+    });
     const connect = (options: HubOptions = {}) => {
       const hub = connectHub({ ...mode.options(server), ...options });
       open.push(hub);
       return hub;
     };
-    after(async () => {
-      for (const hub of open) await hub.close();
-      await server.stop();
-    });
-
     test("a harmless tool runs, and is announced and reported", async (t) => {
       const listener = await Listener.connect(t, server.url);
       const recording = await Recording.start(t, server.url);

@@ -1,7 +1,7 @@
 /** The behaviours that every adapter must show, with the real framework, the real hub and a fake model. */
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { afterEach, beforeEach, describe, test } from "node:test";
 
 import { hub as connectHub, type Hub, type Policy, type Session } from "../../src/index.js";
 import { decide, Listener, Recording, TestHub, type AaepEvent } from "./hub.js";
@@ -46,12 +46,13 @@ export function testAdapter(adapter: Adapter): void {
     let server: TestHub;
     let model: FakeModel;
     let hub: Hub;
-    before(async () => {
+    // Each test has its own hub, so that no listener of another test can answer.
+    beforeEach(async () => {
       server = await TestHub.start();
       model = await FakeModel.start();
       hub = connectHub({ url: server.url, connectTimeoutMs: 1000 });
     });
-    after(async () => {
+    afterEach(async () => {
       await hub.close();
       model.close();
       await server.stop();
