@@ -36,7 +36,7 @@ interface HookMatcher {
 type Hooks = { [event: string]: HookMatcher[] | undefined };
 
 /** Returns the options with hooks that gate and report all tools. The policies use the tools' names, such as `Bash` or `mcp__bank__pay`. */
-export function gateOptions<T extends { hooks?: any }>(session: Session, policies: Policies, options?: T, gate: GateOptions = {}): T {
+export function gateOptions<T extends object>(session: Session, policies: Policies, options?: T, gate: GateOptions = {}): T & { hooks: any } {
   const open = new Map<string, ToolCall>();
   const close = async (id: string | undefined, report: (call: ToolCall) => Promise<void>) => {
     const call = id === undefined ? undefined : open.get(id);
@@ -78,11 +78,11 @@ export function gateOptions<T extends { hooks?: any }>(session: Session, policie
     PostToolUseFailure: [{ hooks: [failed] }],
     PermissionDenied: [{ hooks: [failed] }],
   };
-  const given = (options?.hooks ?? {}) as Hooks;
+  const given = ((options as { hooks?: Hooks } | undefined)?.hooks ?? {}) as Hooks;
   const hooks: Hooks = { ...given };
   // The gate is last, so that its input is used.
   for (const [event, matchers] of Object.entries(own)) hooks[event] = [...(given[event] ?? []), ...(matchers as HookMatcher[])];
-  return { ...options, hooks } as T;
+  return { ...(options as T), hooks };
 }
 
 interface SdkTool {

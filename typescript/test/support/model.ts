@@ -109,27 +109,27 @@ function sendCompletion(response: ServerResponse, text: string, calls: Calls, in
   const message = { role: "assistant", content: text, ...(calls.length > 0 ? { tool_calls: toolCalls(calls, index) } : {}) };
   const choice = { index: 0, message, finish_reason: calls.length > 0 ? "tool_calls" : "stop" };
   response.writeHead(200, { "Content-Type": "application/json" });
-  response.end(JSON.stringify({ id: "c", object: "chat.completion", created: 1, model: "fake", choices: [choice], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } }));
+  response.end(JSON.stringify({ id: `c${index}`, object: "chat.completion", created: 1, model: "fake", choices: [choice], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } }));
 }
 
 function streamCompletion(response: ServerResponse, text: string, calls: Calls, index: number): void {
   response.writeHead(200, { "Content-Type": "text/event-stream" });
   const send = (delta: unknown, finish: string | null = null) => {
-    const chunk = { id: "c", object: "chat.completion.chunk", created: 1, model: "fake", choices: [{ index: 0, delta, finish_reason: finish }] };
+    const chunk = { id: `c${index}`, object: "chat.completion.chunk", created: 1, model: "fake", choices: [{ index: 0, delta, finish_reason: finish }] };
     response.write(`data: ${JSON.stringify(chunk)}\n\n`);
   };
   send({ role: "assistant", content: "" });
   for (const word of words(text)) send({ content: word });
   for (const call of toolCalls(calls, index)) send({ tool_calls: [call] });
   send({}, calls.length > 0 ? "tool_calls" : "stop");
-  response.write(`data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "fake", choices: [], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } })}\n\n`);
+  response.write(`data: ${JSON.stringify({ id: `c${index}`, object: "chat.completion.chunk", created: 1, model: "fake", choices: [], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } })}\n\n`);
   response.end("data: [DONE]\n\n");
 }
 
 function streamMessage(response: ServerResponse, text: string, calls: Calls, index: number, isStream: boolean): void {
   const blocks = calls.map(({ tool, input }, at) => ({ type: "tool_use", id: `toolu_${index}x${at}`, name: tool, input }));
   const stop = calls.length > 0 ? "tool_use" : "end_turn";
-  const message = { id: "msg_1", type: "message", role: "assistant", model: "fake", stop_sequence: null, usage: { input_tokens: 1, output_tokens: 1 } };
+  const message = { id: `msg_${index}`, type: "message", role: "assistant", model: "fake", stop_sequence: null, usage: { input_tokens: 1, output_tokens: 1 } };
   if (!isStream) {
     response.writeHead(200, { "Content-Type": "application/json" });
     response.end(JSON.stringify({ ...message, content: [{ type: "text", text }, ...blocks], stop_reason: stop }));

@@ -3,8 +3,8 @@ import { Agent } from "@mastra/core/agent";
 import { createTool } from "@mastra/core/tools";
 import { z } from "zod";
 
-import { gateTools, narrate } from "../../../build/src/adapters/mastra.js";
-import { testAdapter } from "../../../build/test/support/adapter-suite.js";
+import { gateTools, narrate } from "../../build/src/adapters/mastra.js";
+import { testAdapter } from "../../build/test/support/adapter-suite.js";
 
 testAdapter({
   name: "Mastra",

@@ -2,8 +2,8 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { stepCountIs, streamText, tool } from "ai";
 import { z } from "zod";
 
-import { gateTools, narrate } from "../../../build/src/adapters/ai.js";
-import { testAdapter } from "../../../build/test/support/adapter-suite.js";
+import { gateTools, narrate } from "../../build/src/adapters/ai.js";
+import { testAdapter } from "../../build/test/support/adapter-suite.js";
 
 testAdapter({
   name: "Vercel AI SDK",

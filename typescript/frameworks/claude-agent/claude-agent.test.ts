@@ -6,8 +6,8 @@ import { after } from "node:test";
 import { createSdkMcpServer, query, tool, type Options } from "@anthropic-ai/claude-agent-sdk";
 import { z } from "zod";
 
-import { GATED_INSIDE, gateOptions, gateTools, narrate } from "../../../build/src/adapters/claude-agent.js";
-import { testAdapter, type RunOptions } from "../../../build/test/support/adapter-suite.js";
+import { GATED_INSIDE, gateOptions, gateTools, narrate } from "../../build/src/adapters/claude-agent.js";
+import { testAdapter, type RunOptions } from "../../build/test/support/adapter-suite.js";
 
 const home = mkdtempSync(join(tmpdir(), "sayso-ts-claude-"));
 after(() => rmSync(home, { recursive: true, force: true }));

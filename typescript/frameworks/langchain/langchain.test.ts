@@ -7,10 +7,10 @@ import { ChatOpenAI } from "@langchain/openai";
 import { createAgent, createMiddleware, tool } from "langchain";
 import { z } from "zod";
 
-import { gateTools, narrate, narration } from "../../../build/src/adapters/langchain.js";
-import { hub as connectHub } from "../../../build/src/index.js";
-import { testAdapter, World, type RunOptions } from "../../../build/test/support/adapter-suite.js";
-import { decide, Listener, TestHub } from "../../../build/test/support/hub.js";
+import { gateTools, narrate, narration } from "../../build/src/adapters/langchain.js";
+import { hub as connectHub } from "../../build/src/index.js";
+import { testAdapter, World, type RunOptions } from "../../build/test/support/adapter-suite.js";
+import { decide, Listener, TestHub } from "../../build/test/support/hub.js";
 
 const schema = z.object({ what: z.string() });
 

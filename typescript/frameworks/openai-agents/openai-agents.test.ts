@@ -2,8 +2,8 @@ import { Agent, OpenAIChatCompletionsModel, Runner, setTracingDisabled, tool } f
 import OpenAI from "openai";
 import { z } from "zod";
 
-import { gateTools, narrate } from "../../../build/src/adapters/openai-agents.js";
-import { testAdapter } from "../../../build/test/support/adapter-suite.js";
+import { gateTools, narrate } from "../../build/src/adapters/openai-agents.js";
+import { testAdapter } from "../../build/test/support/adapter-suite.js";
 
 setTracingDisabled(true);
 
