@@ -46,8 +46,10 @@ const child = spawn(existsSync(node) ? node : process.execPath, ["--experimental
   env: { ...process.env, SAYSO_URL: hub.url, MODEL_URL: model.url, PROMPT: steps },
 });
 const code = await new Promise((resolve) => child.on("exit", resolve));
-const ended = listener.events.some(({ type }) => /session\.(completed|cancelled|errored)$/.test(type));
-console.log(`HEARD ${listener.types().join(" ")}${ended ? "" : " (no end)"}`);
+// The listener may hear the end a little later than the program ends.
+const ends = ["completed", "cancelled", "errored"].map((end) => listener.wait(`session.${end}`));
+await Promise.race([...ends, new Promise((resolve) => setTimeout(resolve, 5000))]);
+console.log(`HEARD ${listener.types().join(" ")}`);
 closers.forEach((close) => close());
 model.close();
 await hub.stop();
