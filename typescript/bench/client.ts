@@ -12,16 +12,6 @@ import { TestHub } from "../test/support/hub.js";
 const COUNT = 1000;
 const ROUNDS = 5;
 
-async function measure(work: () => Promise<void>): Promise<number> {
-  const times: number[] = [];
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const start = performance.now();
-    await work();
-    times.push(((performance.now() - start) * 1000) / COUNT);
-  }
-  return times.sort((a, b) => a - b)[Math.floor(ROUNDS / 2)] as number;
-}
-
 const server = await TestHub.start();
 
 /** A WebSocket with JSON-RPC, and nothing else: each call waits for its response. */
@@ -45,19 +35,20 @@ async function bare() {
 const plain = await bare();
 const { session_id } = await plain.call("session.start", { summary_normal: "Bench." });
 const event = { type: "aaep:agent.progress.updated", progress: { description: "Working on it." }, summary_normal: "Working on it." };
-const results: [name: string, micros: number][] = [];
-results.push([
-  "event, bare WebSocket",
-  await measure(async () => {
-    for (let at = 0; at < COUNT; at += 1) await plain.call("session.event", { session_id, events: [event] });
-  }),
-]);
-results.push([
-  "token, bare WebSocket",
-  await measure(async () => {
-    for (let at = 0; at < COUNT; at += 1) await plain.call("session.output", { session_id, text: "word " });
-  }),
-]);
+let keys = 0;
+const newKey = () => `bench-${(keys += 1)}`;
+const word = { session_id, text: "word ", output_id: "out_1" };
+const repeat = (work: () => Promise<unknown>) => async () => {
+  for (let at = 0; at < COUNT; at += 1) await work();
+};
+/** What is measured. All are run in each round, so that a busy moment of the machine hits all alike. */
+const subjects: [name: string, work: () => Promise<unknown>][] = [
+  ["event, bare WebSocket", repeat(() => plain.call("session.event", { session_id, events: [event] }))],
+  ["event, bare WebSocket with an idempotency key", repeat(() => plain.call("session.event", { session_id, events: [event], idempotency_key: newKey() }))],
+  ["token, bare WebSocket", repeat(() => plain.call("session.output", word))],
+  ["token, bare WebSocket with an idempotency key", repeat(() => plain.call("session.output", { ...word, idempotency_key: newKey() }))],
+];
+const closers: (() => Promise<void>)[] = [];
 for (const [name, options] of [
   ["WebSocket", { url: server.url, transport: "websocket" }],
   ["Unix socket", { url: `unix:${server.socketPath}`, transport: "websocket" }],
@@ -65,30 +56,29 @@ for (const [name, options] of [
 ] as const) {
   const hub = connectHub(options);
   const session = await hub.session("Bench.");
-  results.push([
-    `event, client over ${name}`,
-    await measure(async () => {
-      for (let at = 0; at < COUNT; at += 1) await session.progress("Working on it.");
-    }),
-  ]);
-  results.push([
-    `token, client over ${name}, one at a time`,
-    await measure(async () => {
-      for (let at = 0; at < COUNT; at += 1) await session.write("word ");
-    }),
-  ]);
-  results.push([
-    `token, client over ${name}, as a stream`,
-    await measure(() => session.say(Array.from({ length: COUNT }, () => "word "))),
-  ]);
-  await session.complete();
-  await hub.close();
+  subjects.push([`event, client over ${name}`, repeat(() => session.progress("Working on it."))]);
+  subjects.push([`token, client over ${name}, one at a time`, repeat(() => session.write("word "))]);
+  subjects.push([`token, client over ${name}, as a stream`, () => session.say(Array.from({ length: COUNT }, () => "word "))]);
+  closers.push(async () => {
+    await session.complete();
+    await hub.close();
+  });
 }
+const times = subjects.map((): number[] => []);
+for (let round = 0; round < ROUNDS; round += 1) {
+  for (const [at, [, work]] of subjects.entries()) {
+    const start = performance.now();
+    await work();
+    times[at]?.push(((performance.now() - start) * 1000) / COUNT);
+  }
+}
+for (const close of closers) await close();
 plain.close();
 await server.stop();
-const floor = { event: results[0]?.[1] ?? 1, token: results[1]?.[1] ?? 1 };
+const medians = times.map((all) => all.sort((a, b) => a - b)[Math.floor(ROUNDS / 2)] as number);
 console.log(`node ${process.versions.node}, ${COUNT} calls, median of ${ROUNDS} rounds`);
-for (const [name, micros] of results) {
-  const ratio = micros / (name.startsWith("event") ? floor.event : floor.token);
-  console.log(`${name.padEnd(52)} ${micros.toFixed(1).padStart(8)} µs  ${ratio.toFixed(2)} x`);
+for (const [at, [name]] of subjects.entries()) {
+  const floor = medians[name.startsWith("event") ? 0 : 2] as number;
+  const micros = medians[at] as number;
+  console.log(`${name.padEnd(52)} ${micros.toFixed(1).padStart(8)} µs  ${(micros / floor).toFixed(2)} x`);
 }

@@ -64,7 +64,9 @@ export async function httpClient(address: HubAddress, token: string | undefined,
 export class HttpTransport implements Transport {
   private readonly watches = new Map<string, (reason: StopReason) => void>();
   private checkTimer: ReturnType<typeof setInterval> | undefined;
-  private readonly closing = new AbortController();
+  private isClosed = false;
+  /** The requests in flight. Each has a controller of its own, because `fetch` does not release long-lived signals quickly. */
+  private readonly inFlight = new Set<AbortController>();
 
   constructor(
     private readonly http: HttpClient,
@@ -102,7 +104,8 @@ export class HttpTransport implements Transport {
   }
 
   close(): void {
-    this.closing.abort(new HubUnreachableError("the client was closed"));
+    this.isClosed = true;
+    for (const controller of this.inFlight) controller.abort(closedError());
     this.stopChecking();
   }
 
@@ -127,24 +130,38 @@ export class HttpTransport implements Transport {
 
   /** Makes a request, and repeats it while there is no response, until the connect timeout is over. */
   private async request(request: HttpRequest, signal?: AbortSignal): Promise<unknown> {
-    const both = signal === undefined ? this.closing.signal : AbortSignal.any([signal, this.closing.signal]);
+    if (this.isClosed) throw closedError();
+    signal?.throwIfAborted();
+    const controller = new AbortController();
+    const onAbort = () => controller.abort(signal?.reason);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    this.inFlight.add(controller);
+    try {
+      return readResponse(await this.repeat(request, controller.signal));
+    } finally {
+      this.inFlight.delete(controller);
+      signal?.removeEventListener("abort", onAbort);
+    }
+  }
+
+  private async repeat(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
     let deadline = 0;
     for (let attempt = 0; ; attempt += 1) {
-      both.throwIfAborted();
-      let response: HttpResponse;
       try {
-        response = await this.http(request, both);
+        return await this.http(request, signal);
       } catch (error) {
-        both.throwIfAborted();
+        signal.throwIfAborted();
         if (error instanceof SaysoError) throw error;
         deadline ||= Date.now() + this.connectTimeoutMs;
         if (Date.now() + backoffMs(attempt) >= deadline) throw unreachable(error);
-        await sleep(backoffMs(attempt), both);
-        continue;
+        await sleep(backoffMs(attempt), signal);
       }
-      return readResponse(response);
     }
   }
+}
+
+function closedError(): HubUnreachableError {
+  return new HubUnreachableError("the client was closed");
 }
 
 /** Returns the error for a request without a response. */
