@@ -1,11 +1,10 @@
 /** Consent as a value: a person's yes to one exact call. */
 
+import type { Decision, Reversibility, Risk } from "./agent-api.generated.js";
 import { canonicalize } from "./canonical.js";
 import { ConsentMismatchError, InvalidInputError, type Receipt } from "./errors.js";
 import type { Json } from "./canonical.js";
 import type { Text } from "./text.js";
-
-export type Risk = "low" | "medium" | "high";
 
 /** A text, a template with `{names}` of arguments, or a function that makes the text from the arguments. */
 export type TextOf<Args> = Text | ((args: Args) => Text);
@@ -26,7 +25,7 @@ export interface Policy<Args = never> {
   risk?: Risk;
   /** A person is asked, whatever the risk. */
   ask?: boolean;
-  reversibility?: "reversible" | "reversible_with_effort" | "irreversible";
+  reversibility?: Reversibility;
   /** What the tool does in general. */
   description?: Text;
   /** A readable summary of the arguments. */
@@ -38,7 +37,7 @@ export interface Policy<Args = never> {
   answerTimeoutMs?: number;
   /** How long the function may take. Its signal is aborted then. */
   timeoutMs?: number;
-  allowedReplies?: readonly ("accept" | "reject")[];
+  allowedReplies?: readonly Decision[];
   /** More information to show beside the question. */
   extraContext?: { readonly [key: string]: Json };
 }

@@ -100,6 +100,13 @@ export class Hub {
     return new Session(invitation.sessionId, transport, this.#settings({}), String(joined["producer"]), false);
   }
 
+  /** Publishes the agent's manifest: an object, or the text that `sayso manifest sign` prints. */
+  async publishManifest(manifest: string | { readonly [member: string]: unknown }, options: SignalOption = {}): Promise<{ manifestUri: string; isVerified: boolean }> {
+    const transport = await this.#connect(options.signal);
+    const result = await transport.call("agent.manifest", { manifest }, options.signal);
+    return { manifestUri: String(result["manifest_uri"]), isVerified: result["verified"] === true };
+  }
+
   /** Closes the connection. Open sessions end when their lease expires. */
   async close(): Promise<void> {
     const transport = this.#transport;

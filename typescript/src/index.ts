@@ -30,7 +30,8 @@ export {
   type ToolContext,
 } from "./session.js";
 export { tool, type Tool, type ToolCallOptions, type ToolFunction, type ToolOptions } from "./tool.js";
-export { ASK, HARMLESS, Granted, type Policy, type Risk, type TextOf } from "./consent.js";
+export { ASK, HARMLESS, Granted, type Policy, type TextOf } from "./consent.js";
+export type { CancelledBy, Decision, ErrorCategory, HandOffTarget, ResponseKind, Reversibility, Risk, Urgency, Verbosity } from "./agent-api.generated.js";
 export { currentSession, within } from "./current.js";
 export { actionDigest, canonicalize, type Json } from "./canonical.js";
 export { redactSecrets, type Redact } from "./redact/redactor.js";

@@ -1,5 +1,6 @@
 /** A session: one task that a person requested, from its start to exactly one end. */
 
+import type { CancelledBy, ErrorCategory, HandOffTarget, ResponseKind, Risk, ToolStatus, Urgency, Verbosity } from "./agent-api.generated.js";
 import { actionDigest } from "./canonical.js";
 import {
   BoundCall,
@@ -12,7 +13,6 @@ import {
   spendGranted,
   type Granted,
   type Policy,
-  type Risk,
   type TextOf,
 } from "./consent.js";
 import { within } from "./current.js";
@@ -31,12 +31,12 @@ import { StreamRedactor, type Redactor } from "./redact/redactor.js";
 import { orAborted } from "./runtime.js";
 import { humanizeName, localizedName, RedactedText, redactReason, truncateText, type Text } from "./text.js";
 import { bindTool, type Tool, type ToolFunction, type ToolOptions } from "./tool.js";
-import type { Method, Params, ReplyOutcome, Transport } from "./transport/transport.js";
+import type { Params, ReplyOutcome, Transport } from "./transport/transport.js";
 
 /** Members that all events of a session can have. */
 export interface EventOptions {
-  urgency?: "low" | "normal" | "high";
-  verbosity?: "terse" | "normal" | "detailed";
+  urgency?: Urgency;
+  verbosity?: Verbosity;
   correlationId?: string;
   /** Extensions of AAEP, by prefix. */
   extensions?: { readonly [prefix: string]: { readonly context: string; readonly body: Json } };
@@ -76,7 +76,7 @@ export interface Clarification extends SignalOption {
   /** Possible answers: values, or values with labels. */
   choices?: readonly (string | { value: string; label: Text })[];
   /** Kinds of answers besides the choices. Without any, the hub accepts free text. */
-  accept?: readonly ("yes_no" | "numeric" | "freetext")[];
+  accept?: readonly Exclude<ResponseKind, "multiple_choice">[];
   context?: Text;
   defaultResponse?: Text;
   /** The default is five minutes. */
@@ -86,7 +86,7 @@ export interface Clarification extends SignalOption {
 export interface HandOff extends SignalOption {
   summary?: Text;
   /** The default is `human`. */
-  target?: "human" | "specialist_agent" | "escalation_queue";
+  target?: HandOffTarget;
   targetUri?: string;
   urgency?: Risk;
   packagedContext?: { readonly [key: string]: Json };
@@ -126,7 +126,7 @@ export interface Completion {
 }
 
 export interface Failure {
-  category?: "user_input" | "tool_failure" | "model_failure" | "permission_denied" | "timeout" | "rate_limit" | "network" | "unknown";
+  category?: ErrorCategory;
   code?: string;
   remediationHint?: Text;
   recoverable?: boolean;
@@ -134,7 +134,8 @@ export interface Failure {
 }
 
 export interface Cancellation {
-  cancelledBy?: "user" | "producer" | "timeout" | "system";
+  cancelledBy?: CancelledBy;
+  /** A short name of the reason, such as `user_pressed_escape`. */
   reason?: string;
   partialResult?: string;
 }
@@ -551,7 +552,7 @@ export class Session {
   }
 
   /** Opens a question and waits for its outcome. If the signal is aborted, the question is withdrawn. */
-  async #question(method: Method, body: Params, signal: AbortSignal | undefined): Promise<{ outcome: ReplyOutcome; token: string }> {
+  async #question(method: "session.ask" | "session.clarify" | "session.hand_off", body: Params, signal: AbortSignal | undefined): Promise<{ outcome: ReplyOutcome; token: string }> {
     signal?.throwIfAborted();
     const opened = this.#enqueue(undefined, async () => {
       await this.#finishOpenOutputs();
@@ -765,7 +766,7 @@ export class ToolCall {
     return this.#complete("timeout", text, text);
   }
 
-  async #complete(status: string, summary: RedactedText, error?: RedactedText): Promise<void> {
+  async #complete(status: ToolStatus, summary: RedactedText, error?: RedactedText): Promise<void> {
     if (this.#isClosed) throw new InvalidInputError("the outcome of this call was already reported");
     this.#isClosed = true;
     const event: Params = { type: "aaep:agent.tool.completed", tool: this.tool, tool_call_id: this.id, status, duration_ms: Date.now() - this.#startedAt };

@@ -9,7 +9,8 @@ import type { Agent, IncomingMessage, RequestOptions } from "node:http";
 import type { HubAddress } from "../location.js";
 import { HubUnreachableError, SaysoError, SessionStoppedError, type StopReason } from "../errors.js";
 import { builtin, sleep, unref } from "../runtime.js";
-import { backoffMs, newKey, toError, type Method, type Params, type ReplyOutcome, type Transport } from "./transport.js";
+import { ROUTES } from "../agent-api.generated.js";
+import { backoffMs, newKey, toError, type CallMethod, type Params, type ReplyOutcome, type Transport } from "./transport.js";
 
 /** How long one long poll waits. The hub allows 300 seconds; proxies often allow less than 60. */
 const POLL_SECONDS = 25;
@@ -17,7 +18,7 @@ const POLL_SECONDS = 25;
 const CHECK_MS = 10_000;
 
 export interface HttpRequest {
-  readonly method: "GET" | "POST" | "DELETE";
+  readonly method: string;
   readonly path: string;
   readonly headers?: Record<string, string>;
   readonly body?: string;
@@ -74,7 +75,7 @@ export class HttpTransport implements Transport {
     private readonly checkMs: number = CHECK_MS,
   ) {}
 
-  async call(method: Method, params: Params, signal?: AbortSignal): Promise<Record<string, unknown>> {
+  async call(method: CallMethod, params: Params, signal?: AbortSignal): Promise<Record<string, unknown>> {
     const request = toHttp(method, params);
     const headers = { "Idempotency-Key": newKey(), ...request.headers };
     return (await this.request({ ...request, headers }, signal)) as Record<string, unknown>;
@@ -188,39 +189,26 @@ function sessionPath(sessionId: string): string {
   return `/agent/v1/sessions/${encodeURIComponent(sessionId)}`;
 }
 
-function toHttp(method: Method, params: Params): HttpRequest {
+function toHttp(method: CallMethod, params: Params): HttpRequest {
   const { session_id: sessionId, ...rest } = params;
-  const path = typeof sessionId === "string" ? sessionPath(sessionId) : "";
-  const post = (path: string, body: unknown): HttpRequest => ({
-    method: "POST",
-    path,
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(body),
-  });
+  const [verb, route] = ROUTES[method];
+  const path = route.replace("{session_id}", encodeURIComponent(String(sessionId)));
+  const json = (body: unknown): HttpRequest => ({ method: verb, path, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
   switch (method) {
-    case "session.start":
-      return post("/agent/v1/sessions", rest);
-    case "session.event":
-      return {
-        method: "POST",
-        path: `${path}/events`,
-        headers: { "Content-Type": "application/x-ndjson" },
-        body: (rest["events"] as unknown[]).map((event) => JSON.stringify(event)).join("\n"),
-      };
+    case "session.event": {
+      const lines = (rest["events"] as unknown[]).map((event) => JSON.stringify(event));
+      return { method: verb, path, headers: { "Content-Type": "application/x-ndjson" }, body: lines.join("\n") };
+    }
     case "session.output": {
       const { text, ...query } = rest;
       const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
-      return { method: "POST", path: `${path}/output?${search}`, headers: { "Content-Type": "text/plain; charset=utf-8" }, body: String(text) };
+      return { method: verb, path: `${path}?${search}`, headers: { "Content-Type": "text/plain; charset=utf-8" }, body: String(text) };
     }
-    case "session.ask":
-      return post(`${path}/confirmations`, rest);
-    case "session.clarify":
-      return post(`${path}/clarifications`, rest);
-    case "session.hand_off":
-      return post(`${path}/handoffs`, rest);
-    case "session.invite":
-      return post(`${path}/invitations`, rest);
-    case "session.join":
-      return post(`${path}/join`, rest);
+    case "agent.manifest": {
+      const { manifest } = rest;
+      return typeof manifest === "string" ? { method: verb, path, headers: { "Content-Type": "application/jose" }, body: manifest } : json(manifest);
+    }
+    default:
+      return json(rest);
   }
 }

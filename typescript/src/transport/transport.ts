@@ -1,5 +1,6 @@
 /** How the client talks to the hub's agent API. `docs/agent-api.md` describes the requests. */
 
+import type { Method } from "../agent-api.generated.js";
 import {
   AccessDeniedError,
   HubFailedError,
@@ -12,18 +13,10 @@ import {
   type StopReason,
 } from "../errors.js";
 
-/** The methods of the agent API, by their JSON-RPC names. */
-export type Method =
-  | "session.start"
-  | "session.event"
-  | "session.output"
-  | "session.ask"
-  | "session.clarify"
-  | "session.hand_off"
-  | "session.invite"
-  | "session.join";
-
 export type Params = Record<string, unknown>;
+
+/** The methods that are sent with {@link Transport.call}. The others have methods of their own. */
+export type CallMethod = Exclude<Method, "session.withdraw">;
 
 /** How a question or a hand-off was resolved, as the hub wrote it. */
 export interface ReplyOutcome {
@@ -41,7 +34,7 @@ export interface ReplyOutcome {
 /** A connection to a hub. All methods reject with a {@link SaysoError}, or with the signal's reason. */
 export interface Transport {
   /** Sends a request. It is repeated after a lost connection; the idempotency key makes the hub execute it once. */
-  call(method: Method, params: Params, signal?: AbortSignal): Promise<Record<string, unknown>>;
+  call(method: CallMethod, params: Params, signal?: AbortSignal): Promise<Record<string, unknown>>;
   /** Waits until a question or a hand-off is resolved. */
   waitForReply(sessionId: string, replyToken: string, signal?: AbortSignal): Promise<ReplyOutcome>;
   /** Withdraws a question. Does nothing if it is already resolved. */

@@ -8,7 +8,7 @@
 import { HubUnreachableError, type StopReason } from "../errors.js";
 import { orAborted, sleep, unref } from "../runtime.js";
 import type { TextSocket } from "./socket.js";
-import { backoffMs, newKey, toError, toStopReason, type Method, type Params, type ReplyOutcome, type Transport } from "./transport.js";
+import { backoffMs, newKey, toError, toStopReason, type CallMethod, type Params, type ReplyOutcome, type Transport } from "./transport.js";
 
 /** The hub sends something at least this often if it is asked, so a longer silence means that the connection is lost. */
 const SILENCE_MS = 60_000;
@@ -56,8 +56,10 @@ export class WebSocketTransport implements Transport {
     if (first !== undefined) this.use(first);
   }
 
-  call(method: Method, params: Params, signal?: AbortSignal): Promise<Record<string, unknown>> {
-    return orAborted(this.send(method, { ...params, idempotency_key: newKey() }), signal);
+  call(method: CallMethod, params: Params, signal?: AbortSignal): Promise<Record<string, unknown>> {
+    // Publishing a manifest twice has no other effect, and takes no key.
+    const key = method === "agent.manifest" ? {} : { idempotency_key: newKey() };
+    return orAborted(this.send(method, { ...params, ...key }), signal);
   }
 
   waitForReply(_sessionId: string, replyToken: string, signal?: AbortSignal): Promise<ReplyOutcome> {
