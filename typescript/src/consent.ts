@@ -50,7 +50,30 @@ export const ASK: Policy = Object.freeze({ ask: true });
 /** How long a person has to answer, unless the policy says otherwise. */
 export const DEFAULT_ANSWER_TIMEOUT_MS = 300_000;
 
+/** The names that a policy can have, and those of the options that are passed together with it. */
+const KNOWN_NAMES = new Set([
+  ...["action", "consequence", "question", "success", "irreversible", "risk", "ask", "reversibility", "description", "argsSummary"],
+  ...["confidential", "expectedDurationMs", "answerTimeoutMs", "timeoutMs", "allowedReplies", "extraContext"],
+  ...["name", "session", "signal", "tool", "arguments", "toolCallId"],
+]);
+
+/** Throws if a policy has an unknown name or value, because a misspelt `irreversible` must not make a tool harmless. */
+export function checkPolicy(policy: Policy): void {
+  if (typeof policy !== "object" || policy === null) throw new InvalidInputError("a policy must be an object");
+  const isOneOf = (value: unknown, ...known: unknown[]) => value === undefined || known.includes(value);
+  for (const name of Object.keys(policy)) if (!KNOWN_NAMES.has(name)) throw new InvalidInputError(`a policy has no member ${JSON.stringify(name)}`);
+  for (const name of ["irreversible", "ask"] as const) {
+    if (!isOneOf(policy[name], true, false)) throw new InvalidInputError(`${name} must be true or false`);
+  }
+  if (!isOneOf(policy.risk, "low", "medium", "high")) throw new InvalidInputError("risk must be low, medium or high");
+  if (!isOneOf(policy.reversibility, "reversible", "reversible_with_effort", "irreversible")) {
+    throw new InvalidInputError("reversibility must be reversible, reversible_with_effort or irreversible");
+  }
+}
+
+/** Returns whether a person must be asked. Throws if the policy is malformed. */
 export function needsConsent(policy: Policy): boolean {
+  checkPolicy(policy);
   return policy.irreversible === true || policy.ask === true || policy.risk === "high" || policy.reversibility === "irreversible";
 }
 

@@ -1,6 +1,6 @@
 /** Wrapping a function: the gate around an irreversible call. */
 
-import { needsConsent, type Policy } from "./consent.js";
+import { checkPolicy, needsConsent, type Policy } from "./consent.js";
 import { currentSession } from "./current.js";
 import { NoSessionError } from "./errors.js";
 import type { Session, SignalOption, ToolContext } from "./session.js";
@@ -42,6 +42,7 @@ export function tool<Args, R>(options: ToolOptions<Args>, run: ToolFunction<Args
 /** @internal */
 export function bindTool<Args, R>(options: ToolOptions<Args>, run: ToolFunction<Args, R>): Tool<Args, R> {
   const { name, session: ownSession, ...policy } = options;
+  checkPolicy(policy as Policy);
   const toolName = name ?? run.name;
   const wrapped = async (args: Args, { session = ownSession, signal, toolCallId }: ToolCallOptions = {}): Promise<Awaited<R>> => {
     const used = session ?? currentSession();

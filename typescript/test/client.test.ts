@@ -25,6 +25,7 @@ import {
 } from "../src/index.js";
 import { Redactor } from "../src/redact/redactor.js";
 import { httpClient, HttpTransport } from "../src/transport/http.js";
+import { gateTools } from "../src/adapters/ai.js";
 import { checkSocketOwner, findHub, parseAddress } from "../src/location.js";
 import { humanizeName } from "../src/text.js";
 import { BINARY, decide, Listener, Recording, TestHub } from "./support/hub.js";
@@ -311,6 +312,15 @@ describe("the current session", () => {
     const ids = await Promise.all([1, 2, 3].map((at) => hub.session(`Number ${at}`, async (session) => [session.id, await which({})])));
     for (const [own, found] of ids) assert.equal(own, found);
     assert.equal(currentSession(), undefined);
+  });
+
+  test("a misspelt policy is refused, and does not make a tool harmless", () => {
+    const odd: unknown[] = [{ irreversable: true }, { irreversible: "yes" }, { ask: 1 }, { risk: "High" }, { reversibility: "no" }];
+    for (const policy of odd) assert.throws(() => tool({ name: "pay", ...(policy as object) }, () => {}), InvalidInputError);
+    for (const policy of [...odd, null, "ask", true]) {
+      assert.throws(() => gateTools({} as never, { pay: { execute: () => {} } }, { pay: policy as never }), InvalidInputError);
+      if (typeof policy !== "undefined" && policy !== null) assert.throws(() => gateTools({} as never, { pay: { execute: () => {} } }, {}, { undeclared: policy as never }), InvalidInputError);
+    }
   });
 
   test("nobody can forge a consent", () => {

@@ -106,8 +106,7 @@ class Channel<T> implements AsyncIterable<T> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
     for (;;) {
-      const value = this.#values.shift();
-      if (value !== undefined) yield value;
+      if (this.#values.length > 0) yield this.#values.shift() as T;
       else if (this.#end !== undefined) {
         if ("error" in this.#end) throw this.#end.error;
         return;

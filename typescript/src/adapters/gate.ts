@@ -1,6 +1,6 @@
 /** What all adapters share: whose tools need consent, and how a refusal reaches the model. */
 
-import { ASK, type Policy } from "../consent.js";
+import { ASK, checkPolicy, type Policy } from "../consent.js";
 import { refusalForModel } from "../errors.js";
 import type { Session } from "../session.js";
 import { callTool } from "../tool.js";
@@ -18,8 +18,9 @@ export interface GateOptions {
 export type GatedResult<R> = { readonly ran: true; readonly value: R } | { readonly ran: false; readonly refusal: string };
 
 export function policyFor(name: string, policies: Policies, options: GateOptions): Policy | "refuse" {
-  if (Object.hasOwn(policies, name)) return policies[name] as Policy;
-  return options.undeclared ?? ASK;
+  const policy = Object.hasOwn(policies, name) ? (policies[name] as Policy) : (options.undeclared ?? ASK);
+  if (policy !== "refuse") checkPolicy(policy);
+  return policy;
 }
 
 /**
