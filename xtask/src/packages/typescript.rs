@@ -25,9 +25,8 @@ pub(crate) const REPRESENTATIVE: [&str; 2] = [CORE, "typescript-ai"];
 
 /// Adds the stages, or only those with these names. Returns whether all names are known.
 pub(crate) fn add_stages(plan: &mut Plan<'_>, only: &[&str], after: &'static [&'static str]) -> bool {
-    let is_known = |name: &str| {
-        [CORE, RUNTIMES].contains(&name) || FRAMEWORKS.iter().any(|(stage, _)| *stage == name)
-    };
+    let is_known =
+        |name: &str| [CORE, RUNTIMES].contains(&name) || FRAMEWORKS.iter().any(|(stage, _)| *stage == name);
     let is_wanted = |name: &str| only.is_empty() || only.contains(&name);
     if is_wanted(CORE) {
         plan.add(CORE, StageLane::Waiting, after, test_core);
