@@ -303,6 +303,39 @@ describe("connections", () => {
   });
 });
 
+describe("answers", () => {
+  test("only a complete yes of a person to this very question counts", async () => {
+    const args = { amount: "5.00" };
+    const action_digest = await actionDigest("pay", canonicalize(args));
+    const receipt = { type: "sayso:receipt", decision: "accept", by: "reply", session_id: "sess_1", reply_token: "rpl_1", action_digest };
+    const yes = { status: "resolved", decision: "accept", by: "reply", receipt };
+    const answers: [unknown, boolean][] = [
+      [yes, true],
+      [{}, false],
+      [{ ...yes, status: "pending" }, false],
+      [{ ...yes, status: undefined }, false],
+      [{ ...yes, status: "stopped" }, false],
+      [{ ...yes, decision: "reject" }, false],
+      [{ ...yes, decision: "Accept" }, false],
+      [{ ...yes, decision: true }, false],
+      [{ ...yes, by: "timeout" }, false],
+      [{ ...yes, by: undefined }, false],
+      [{ ...yes, receipt: undefined }, false],
+      [{ ...yes, receipt: JSON.stringify(receipt) }, false],
+      ...Object.keys(receipt).map((member): [unknown, boolean] => [{ ...yes, receipt: { ...receipt, [member]: "other" } }, false]),
+      [{ ...yes, receipt: { ...receipt, action_digest: await actionDigest("pay", canonicalize({ amount: "6.00" })) } }, false],
+    ];
+    for (const [answer, isYes] of answers) {
+      const lying = { call: async () => ({ reply_token: "rpl_1" }), waitForReply: async () => answer as object, withdraw: async () => {}, watch: () => () => {}, close: () => {} };
+      const session = new Session("sess_1", lying, { redactor: new Redactor(redactSecrets), language: "en", options: {}, states: new Set() });
+      let ran = false;
+      const call = session.tool({ name: "pay", irreversible: true }, () => void (ran = true))(args);
+      await (isYes ? call : assert.rejects(call));
+      assert.equal(ran, isYes, JSON.stringify(answer));
+    }
+  });
+});
+
 describe("the current session", () => {
   test("tools find it, also in parallel", async (t) => {
     const server = await start(t);
