@@ -86,7 +86,8 @@ export class Hub {
   ): Promise<Session | T> {
     const options = typeof optionsOrWork === "function" ? {} : optionsOrWork;
     const work = typeof optionsOrWork === "function" ? optionsOrWork : maybeWork;
-    const session = await this.#start(request, options);
+    // With a function, the signal is for the whole session; without one, only for its start.
+    const session = await this.#start(request, options, work === undefined ? undefined : options.signal);
     return work === undefined ? session : runSession(session, work, options.signal);
   }
 
@@ -155,8 +156,8 @@ export class Hub {
     };
   }
 
-  async #start(request: string, options: SessionOptions): Promise<Session> {
-    const settings = this.#settings(options);
+  async #start(request: string, options: SessionOptions, signal: AbortSignal | undefined): Promise<Session> {
+    const settings = { ...this.#settings(options), signal };
     const transport = await this.#connect(options.signal);
     const body = toStartBody(request, options, settings.redactor, settings.language, { ...this.#options.producer, ...options.producer });
     const started = transport.call("session.start", body);

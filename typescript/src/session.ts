@@ -159,6 +159,8 @@ export interface SessionSettings {
   readonly language: string;
   readonly options: EventOptions;
   readonly states: ReadonlySet<string>;
+  /** Aborts the tools of the session. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -177,9 +179,11 @@ export class Session {
   readonly #unwatch: () => void;
   #queue: Promise<unknown> = Promise.resolve();
   /** Text that waits while an earlier request is on its way. */
-  #unsent: { key: string; options: OutputOptions; text: string; done: Promise<void> } | undefined;
+  #unsent: { key: string; options: OutputOptions & SignalOption; text: string; done: Promise<void> } | undefined;
   #outputCount = 0;
   #isEnded = false;
+  /** Whether the end was requested. No function starts after that. */
+  #isEnding = false;
   /** Whether this object may end the session. */
   readonly #isMain: boolean;
 
@@ -274,7 +278,7 @@ export class Session {
   /** Reports a piece of text. It may be split anywhere. Pieces that are written while another one is sent go together in one request. */
   write(text: string, options: OutputOptions & SignalOption = {}): Promise<void> {
     const key = JSON.stringify([options.outputId, options.language, options.contentType]);
-    if (this.#unsent !== undefined && this.#unsent.key === key && this.#unsent.text.length < MAX_OUTPUT_PIECE) {
+    if (this.#unsent !== undefined && this.#unsent.key === key && this.#unsent.options.signal === options.signal && this.#unsent.text.length < MAX_OUTPUT_PIECE) {
       this.#unsent.text += text;
       return orAborted(this.#unsent.done, options.signal);
     }
@@ -522,14 +526,15 @@ export class Session {
     options.signal?.throwIfAborted();
     const opened = await this.#announce(tool, announcement, undefined);
     const timeout = new AbortController();
-    const signals = [this.stopped, timeout.signal, ...(options.signal === undefined ? [] : [options.signal])];
-    const signal = AbortSignal.any(signals);
+    const signals = [this.stopped, timeout.signal, this.#settings.signal, options.signal];
+    const signal = AbortSignal.any(signals.filter((one) => one !== undefined));
     const success = options.success === undefined ? undefined : describe(options.success, args).text;
     const context: ToolContext = { signal, session: this, toolCallId: opened.id };
     let timer: ReturnType<typeof setTimeout> | undefined;
     let result: T;
     try {
       signal.throwIfAborted();
+      if (this.#isEnding) throw new InvalidInputError("the session has ended");
       if (options.timeoutMs !== undefined) {
         timer = setTimeout(() => timeout.abort(new ToolTimeoutError(tool, options.timeoutMs as number)), options.timeoutMs);
       }
@@ -602,6 +607,7 @@ export class Session {
   #end(event: Params): Promise<void> {
     if (!this.#isMain) return Promise.reject(new InvalidInputError("only the main producer can end the session"));
     if (this.#isEnded) return Promise.reject(new InvalidInputError("the session has already ended"));
+    this.#isEnding = true;
     return this.#enqueue(undefined, async () => {
       await this.#finishOpenOutputs(true);
       await this.#sendEvents([event]);

@@ -289,6 +289,33 @@ describe("connections", () => {
     await listener.wait("session.cancelled");
   });
 
+  test("aborting a session aborts its tools, and none starts afterwards", async (t) => {
+    const server = await start(t);
+    await Listener.connect(t, server.url, decide("accept"));
+    const hub = connectHub({ url: server.url });
+    t.after(() => hub.close());
+    const aborter = new AbortController();
+    let report: (signal: AbortSignal) => void = () => {};
+    const running = new Promise<AbortSignal>((resolve) => (report = resolve));
+    const work = ({ signal }: { signal: AbortSignal }) => {
+      report(signal);
+      return new Promise(() => {});
+    };
+    const working = hub.session("Working", { signal: aborter.signal }, (session) => session.run("work", work));
+    working.catch(() => {});
+    const inner = await running;
+    aborter.abort();
+    await assert.rejects(working, { name: "AbortError" });
+    assert.equal(inner.aborted, true);
+    // The end is requested while the call is announced.
+    const session = await hub.session("Ending");
+    const granted = await session.ask({ tool: "pay", arguments: {}, irreversible: true });
+    const call = session.call(granted, () => assert.fail("it ran"));
+    const ended = session.cancel("Cancelled.");
+    await assert.rejects(call, InvalidInputError);
+    await ended;
+  });
+
   test("several agents in one session", async (t) => {
     const server = await start(t);
     const listener = await Listener.connect(t, server.url);
