@@ -168,6 +168,12 @@ describe("finding the hub", () => {
     symlinkSync(server.socketPath, path);
     await assert.rejects(connectHub({ connectTimeoutMs: 50 }).session("x"), AccessDeniedError);
     rmSync(path);
+    const own = await TestHub.start(["--open"], path);
+    t.after(() => own.stop());
+    await Listener.connect(t, own.url, decide("accept"));
+    const found = connectHub();
+    t.after(() => found.close());
+    assert.equal(await found.session("Personal", (session) => session.tool({ name: "pay", irreversible: true }, () => "paid")({})), "paid");
     const personal = await start(t, ["--open"]);
     await checkSocketOwner(personal.socketPath);
     const shared = join(personal.socketPath, "..");

@@ -17,9 +17,10 @@ export class TestHub {
     private readonly folder: string,
   ) {}
 
-  static async start(options: readonly string[] = ["--open"]): Promise<TestHub> {
+  /** Starts a hub. `socket` is the path of its Unix socket, else it is in a folder of its own. */
+  static async start(options: readonly string[] = ["--open"], socket?: string): Promise<TestHub> {
     const folder = mkdtempSync(join(tmpdir(), "sayso-ts-"));
-    const socketPath = join(folder, "hub.sock");
+    const socketPath = socket ?? join(folder, "hub.sock");
     const child = spawn(BINARY, ["serve", "--memory", "--listen", "127.0.0.1:0", "--unix", socketPath, ...options], { stdio: ["ignore", "ignore", "pipe"] });
     let printed = "";
     const url = await new Promise<string>((resolve, reject) => {
