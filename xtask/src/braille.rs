@@ -1,7 +1,7 @@
 //! Tests of braille output with Debian's brltty and its virtual driver.
 
 use crate::browser::unavailable;
-use crate::stage::{StageLog, StageOutcome, StageResult};
+use crate::stage::{self, StageLog, StageOutcome, StageResult};
 use crate::{debian, test_programs};
 
 /// Runs the tests that need brltty and liblouis.
@@ -10,6 +10,7 @@ pub(crate) fn run(log: &StageLog) -> StageResult {
         return unavailable(reason);
     }
     let mut tests = test_programs::test_command(log, "braille")?;
-    log.run(tests.arg("--ignored"))?;
+    tests.arg("--ignored");
+    stage::retry(log, "braille", 2, || log.run(&mut tests))?;
     Ok(StageOutcome::Passed)
 }

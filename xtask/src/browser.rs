@@ -1,6 +1,6 @@
 //! Tests of the listening page in Debian's Chromium.
 
-use crate::stage::{StageLog, StageOutcome, StageResult, is_build_server};
+use crate::stage::{self, StageLog, StageOutcome, StageResult, is_build_server};
 use crate::{debian, npm, test_programs};
 
 /// Runs the tests that need a browser and the accessibility checker.
@@ -10,7 +10,8 @@ pub(crate) fn run(log: &StageLog) -> StageResult {
     }
     let packages = npm::install(log)?;
     let mut tests = test_programs::test_command(log, "browser")?;
-    log.run(tests.arg("--ignored").env("BROWSER_PACKAGES", packages))?;
+    tests.arg("--ignored").env("BROWSER_PACKAGES", packages);
+    stage::retry(log, "browser", 2, || log.run(&mut tests))?;
     Ok(StageOutcome::Passed)
 }
 

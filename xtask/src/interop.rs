@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::browser::unavailable;
-use crate::stage::{StageLog, StageOutcome, StageResult, root, succeeds};
+use crate::stage::{self, StageLog, StageOutcome, StageResult, root, succeeds};
 use crate::{debian, npm, setup, test_programs};
 
 /// Runs the tests with the published clients that need no browser.
@@ -14,7 +14,7 @@ pub(crate) fn run(log: &StageLog) -> Result<(), String> {
         .map_err(|error| format!("cannot write the schemas for the conformance suite: {error}"))?;
     let mut tests = test_programs::test_command(log, "interop")?;
     tests.args(["--ignored", "--nocapture", "--skip", WEB_SUBSCRIBER]).env("INTEROP_CLIENTS", &folder);
-    log.run(&mut tests)
+    stage::retry(log, "interop", 2, || log.run(&mut tests))
 }
 
 const WEB_SUBSCRIBER: &str = "web_subscriber";
@@ -31,7 +31,7 @@ pub(crate) fn web_subscriber(log: &StageLog) -> StageResult {
     npm::bundle(log, &packages, &module, &script)?;
     let mut tests = test_programs::test_command(log, "interop")?;
     tests.args(["--ignored", "--nocapture", WEB_SUBSCRIBER]).env("INTEROP_SCRIPT", script);
-    log.run(&mut tests)?;
+    stage::retry(log, "web subscriber", 2, || log.run(&mut tests))?;
     Ok(StageOutcome::Passed)
 }
 

@@ -1,7 +1,7 @@
 //! Tests of real speech. Debian's speech-dispatcher plays to a private sound server, whose output is recorded.
 
 use crate::browser::unavailable;
-use crate::stage::{StageLog, StageOutcome, StageResult};
+use crate::stage::{self, StageLog, StageOutcome, StageResult};
 use crate::{debian, test_programs};
 
 /// Number of attempts before the stage fails. The tests run in real time, so they can fail on a slow machine. A real bug
@@ -15,8 +15,6 @@ pub(crate) fn run(log: &StageLog) -> StageResult {
     }
     let mut tests = test_programs::test_command(log, "speech")?;
     tests.args(["--ignored", "--nocapture", "--test-threads=1"]);
-    let mut attempt = || log.run(&mut tests);
-    // If all earlier attempts fail, the result of the last attempt counts.
-    (1..ATTEMPTS).find_map(|_| attempt().ok()).map_or_else(attempt, Ok)?;
+    stage::retry(log, "speech", ATTEMPTS, || log.run(&mut tests))?;
     Ok(StageOutcome::Passed)
 }

@@ -98,7 +98,7 @@ impl<'a> Plan<'a> {
             }
         });
         let reports = board.reports.into_inner().unwrap_or_else(PoisonError::into_inner);
-        println!("{}", summary(&reports, started_at.elapsed().as_secs_f64()));
+        println!("{}{}", flaky_lines(), summary(&reports, started_at.elapsed().as_secs_f64()));
         if reports.iter().any(|report| report.result.is_err()) {
             ExitCode::FAILURE
         } else {
@@ -167,6 +167,44 @@ fn execute(name: &str, work: StageWork<'_>, prints_directly: bool) -> (StageResu
         println!("-- output of `{name}` ({}):\n{}\n-- end of `{name}`", path.display(), text.trim_end());
     }
     (result, TestCount::of(&text))
+}
+
+/// What failed and then passed when it ran again.
+static FLAKY: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Records that something failed and then passed when it ran again. The summary names it, because it is a bug in the test
+/// or in what it tests.
+pub(crate) fn report_flaky(name: String) {
+    FLAKY.lock().unwrap_or_else(PoisonError::into_inner).push(name);
+}
+
+fn flaky_lines() -> String {
+    let names = FLAKY.lock().unwrap_or_else(PoisonError::into_inner);
+    names.iter().flat_map(|name| ["FLAKY ", name, ": failed, then passed when it ran again\n"]).collect()
+}
+
+/// Runs something again if it fails. Used where the cause can be outside this project: a browser, a screen reader, sound.
+pub(crate) fn retry<T>(
+    log: &StageLog,
+    name: &str,
+    attempts: usize,
+    mut run: impl FnMut() -> Result<T, String>,
+) -> Result<T, String> {
+    for attempt in 1..attempts {
+        match run() {
+            Ok(value) if attempt == 1 => return Ok(value),
+            Ok(value) => {
+                report_flaky(name.to_owned());
+                return Ok(value);
+            }
+            Err(error) => log.print(&format!("attempt {attempt} of {name} failed: {error}")),
+        }
+    }
+    let last = run();
+    if last.is_ok() && attempts > 1 {
+        report_flaky(name.to_owned());
+    }
+    last
 }
 
 /// Creates `target/stages/NAME.log`.

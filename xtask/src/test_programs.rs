@@ -80,20 +80,49 @@ fn run_test(log: &StageLog, test: &TestProgram, libraries: &str) -> Result<(), S
         Ok(existing) => format!("{libraries}:{existing}"),
         Err(_) => libraries.to_owned(),
     };
-    let status = stage::command(&test.path)
-        .arg(THREADS_PER_PROGRAM)
-        .current_dir(&test.package)
-        .env("CARGO", env!("CARGO"))
-        .env("CARGO_MANIFEST_DIR", &test.package)
-        .env("LD_LIBRARY_PATH", libraries)
-        .stdin(Stdio::null())
-        .stdout(file)
-        .stderr(errors)
-        .status()
-        .map_err(|error| format!("cannot run {name}: {error}"))?;
+    let command = || {
+        let mut command = stage::command(&test.path);
+        command
+            .current_dir(&test.package)
+            .env("CARGO", env!("CARGO"))
+            .env("CARGO_MANIFEST_DIR", &test.package)
+            .env("LD_LIBRARY_PATH", &libraries)
+            .stdin(Stdio::null());
+        command
+    };
+    let cannot_run = |error: std::io::Error| format!("cannot run {name}: {error}");
+    let status =
+        command().arg(THREADS_PER_PROGRAM).stdout(file).stderr(errors).status().map_err(cannot_run)?;
     let output = std::fs::read(&path).unwrap_or_default();
-    log.print(&format!("Tests of {name}\n{}", String::from_utf8_lossy(&output)));
-    if status.success() { Ok(()) } else { Err(format!("{name} ended with {status}")) }
+    let output = String::from_utf8_lossy(&output);
+    log.print(&format!("Tests of {name}\n{output}"));
+    if status.success() {
+        return Ok(());
+    }
+    let failed = failed_tests(&output);
+    if failed.is_empty() || failed.len() > MAX_RETRIED {
+        return Err(format!("{name} ended with {status}"));
+    }
+    log.print(&format!("Running again, one after the other: {}", failed.join(", ")));
+    let mut again = command();
+    log.redirect(again.args(["--exact", "--test-threads=1"]).args(&failed))?;
+    let status = again.status().map_err(cannot_run)?;
+    if !status.success() {
+        return Err(format!("{name} ended with {status}, also when it ran again"));
+    }
+    for test in failed {
+        stage::report_flaky(format!("{name} {test}"));
+    }
+    Ok(())
+}
+
+/// Maximum number of failed tests of a program that run again. More failures have a common cause.
+const MAX_RETRIED: usize = 3;
+
+/// Returns the names of the failed tests in a test program's output.
+fn failed_tests(output: &str) -> Vec<&str> {
+    let names = output.lines().filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
+    names.map(|name| name.trim_end_matches(" - should panic")).collect()
 }
 
 /// Returns a command that runs an integration test of the crate `cli`.
@@ -160,6 +189,13 @@ fn parse_program(message: &JsonValue<'_>) -> Option<TestProgram> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_names_of_failed_tests_are_found() {
+        let output =
+            "test a::b ... ok\ntest c::d ... FAILED\n\nfailures:\n    c::d\ntest result: FAILED. 1 passed";
+        assert_eq!(failed_tests(output), ["c::d"]);
+    }
 
     #[test]
     fn unit_tests_of_the_binary_are_not_mistaken_for_the_binary() {

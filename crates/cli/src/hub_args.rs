@@ -58,6 +58,11 @@ impl Credentials {
         address.with_certificates(&text).map_err(|error| error.to_string())
     }
 
+    /// Whether the arguments contain a token.
+    pub(crate) fn has_token_argument(&self) -> bool {
+        self.token.is_some() || self.token_file.is_some()
+    }
+
     /// Returns the token from the arguments. If they contain none, returns the one from the environment.
     pub(crate) fn token(&self) -> Result<Option<String>, String> {
         if let Some(token) = &self.token {

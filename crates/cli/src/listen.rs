@@ -23,6 +23,7 @@ use crate::file::CommandError;
 use crate::hub_args::{Credentials, build_runtime, shutdown_signal};
 use crate::manifest::load_trusted_keys;
 use crate::output::print_stderr;
+use crate::serve::personal::PersonalHub;
 
 /// Default of `--answer-grace`.
 const DEFAULT_ANSWER_GRACE_SECONDS: u64 = listen::ANSWER_GRACE.as_secs();
@@ -32,8 +33,8 @@ const DEFAULT_ANSWER_GRACE_SECONDS: u64 = listen::ANSWER_GRACE.as_secs();
     sayso listen --stdio -- my-agent --verbose. The exit code is 0 when the program ends with success, \
     1 when it ends with an error, and 2 when it cannot be listened to.")]
 pub(crate) struct Arguments {
-    /// Address of the hub, as the hub prints it: http://HOST:PORT, https://HOST:PORT, ws://HOST:PORT, wss://HOST:PORT, grpc://HOST:PORT, grpcs://HOST:PORT or unix:PATH. For a hub on this machine, HOST:PORT is enough; unix:usual is its default socket.
-    #[arg(required_unless_present = "stdio", conflicts_with = "stdio")]
+    /// Address of the hub. Without it, sayso joins your personal hub, and runs it here if it does not run yet. Forms of the address, which the hub prints: http://HOST:PORT, https://HOST:PORT, ws://HOST:PORT, wss://HOST:PORT, grpc://HOST:PORT, grpcs://HOST:PORT or unix:PATH. For a hub on this machine, HOST:PORT is enough; unix:usual is its default socket.
+    #[arg(conflicts_with = "stdio")]
     url: Option<String>,
     #[command(flatten)]
     credentials: Credentials,
@@ -111,7 +112,26 @@ pub(crate) enum AutoAnswer {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
-    let address = hub_address(arguments)?;
+    let personal_hub = if arguments.url.is_none() && !arguments.stdio {
+        if arguments.credentials.ca.is_some() || arguments.credentials.has_token_argument() {
+            return Err(CommandError::cannot_run(
+                "your personal hub needs no token and no certificate; write the address of the hub they are for",
+            ));
+        }
+        Some(PersonalHub::join_or_start()?)
+    } else {
+        None
+    };
+    let result = listen(arguments, personal_hub.as_ref());
+    if let Some(hub) = personal_hub {
+        hub.stop();
+    }
+    result
+}
+
+/// Listens until the person quits, or until the program that --stdio started ends.
+fn listen(arguments: &Arguments, personal_hub: Option<&PersonalHub>) -> Result<ExitStatus, CommandError> {
+    let address = hub_address(arguments, personal_hub)?;
     let phrases = Phrases::for_languages(&arguments.languages);
     let mut settings = TerminalSettings::new(address);
     settings.preferences = Preferences {
@@ -125,8 +145,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     settings.limits.markdown_hold = Duration::from_secs(arguments.markdown_hold);
     settings.limits.markdown_hold_bytes = arguments.markdown_hold_bytes;
     let trusted_keys = arguments.jwk.as_deref().map(load_trusted_keys).transpose()?;
-    settings.manifest_policy =
-        Some(ManifestPolicy { trusted_keys, signed_only: arguments.signed_only, limits: settings.limits });
+    settings.personal_page = personal_hub.and_then(PersonalHub::page);
+    // Nobody else could answer on the socket of the personal hub, so its manifest needs no check.
+    if personal_hub.is_none() || trusted_keys.is_some() {
+        settings.manifest_policy = Some(ManifestPolicy {
+            trusted_keys,
+            signed_only: arguments.signed_only,
+            limits: settings.limits,
+        });
+    }
     settings.json = arguments.json;
     settings.times = arguments.times;
     settings.auto_answer = match arguments.auto {
@@ -169,7 +196,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
 }
 
 /// Returns the address of the hub, or of the program that --stdio starts.
-fn hub_address(arguments: &Arguments) -> Result<Address, String> {
+fn hub_address(arguments: &Arguments, personal_hub: Option<&PersonalHub>) -> Result<Address, String> {
+    if let Some(hub) = personal_hub {
+        return Address::personal_hub(hub.socket()).map_err(|error| error.to_string());
+    }
     match (&arguments.url, arguments.program.split_first()) {
         (Some(url), _) => arguments.credentials.address(url),
         (None, Some((program, rest))) => {

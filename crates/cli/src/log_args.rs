@@ -17,6 +17,11 @@ pub(crate) struct LogArgs {
 }
 
 impl LogArgs {
+    /// Returns the arguments for a hub inside a listener, whose terminal is for the person: only errors are logged.
+    pub(crate) fn errors_only() -> Self {
+        Self { log_level: Level::ERROR, log_format: LogFormat::Text }
+    }
+
     pub(crate) fn start_log(&self) -> Result<Arc<Telemetry>, String> {
         if self.log_level == Level::TRACE {
             print_stderr(

@@ -6,6 +6,7 @@ mod capture;
 mod demo;
 mod explain;
 mod file;
+mod gate;
 mod hub_args;
 mod listen;
 mod log_args;
@@ -55,10 +56,22 @@ enum CliCommand {
     Backup(backup::BackupArgs),
     /// Check a backup and put it into an empty data folder.
     Restore(backup::RestoreArgs),
+    /// Connect a coding agent or MCP servers to sayso by editing their configuration.
+    Setup(gate::setup::Arguments),
+    /// Run your personal hub all the time, as a service of systemd.
+    #[command(subcommand)]
+    Service(gate::service::ServiceCommand),
+    /// Check the installation: the hub, listeners, coding agents and speech.
+    Doctor(gate::doctor::Arguments),
+    /// Put a gate between an editor and an agent that speaks ACP: sayso acp -- AGENT.
+    Acp(gate::acp::Arguments),
     /// Ask a person yes or no from a shell script. The exit code is 0 for yes and 1 for no.
     Ask(shell::AskArgs),
     /// Tell a person something from a shell script.
     Tell(shell::TellArgs),
+    /// Put a gate in front of an MCP server: people hear what it does, and are asked before it changes anything.
+    #[cfg(unix)]
+    Mcp(gate::mcp::Arguments),
     /// Check events, messages and recordings against the rules of AAEP.
     Validate(validate::Arguments),
     /// Explain a rule that `sayso validate` reports.
@@ -93,8 +106,15 @@ fn main() -> ExitCode {
         Err(error) => return usage::report_usage_error(&error),
     };
     let result = match arguments.command {
+        // The exit code of a gate is that of the program behind it.
+        CliCommand::Acp(arguments) => {
+            return gate::acp::run(&arguments).unwrap_or_else(|error| ExitCode::from(error.report() as u8));
+        }
         CliCommand::Validate(arguments) => Ok(validate::run(&arguments)),
         CliCommand::Explain(arguments) => explain::run(&arguments),
+        CliCommand::Setup(arguments) => gate::setup::run(&arguments),
+        CliCommand::Doctor(arguments) => gate::doctor::run(&arguments),
+        CliCommand::Service(command) => gate::service::run(&command),
         CliCommand::Ask(arguments) => shell::ask(&arguments),
         CliCommand::Tell(arguments) => shell::tell(&arguments),
         CliCommand::Schema(arguments) => schema::run(&arguments),
@@ -108,6 +128,9 @@ fn main() -> ExitCode {
         CliCommand::Token(command) => token::run(&command),
         CliCommand::Manifest(command) => manifest::run(&command),
         CliCommand::Asp(command) => asp::run(&command),
+        // The exit code is that of the server.
+        #[cfg(unix)]
+        CliCommand::Mcp(arguments) => return gate::mcp::run(arguments),
     };
     ExitCode::from(result.unwrap_or_else(file::CommandError::report) as u8)
 }

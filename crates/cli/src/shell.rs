@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::time::Duration;
 
+use client::{HubLocation, HubSource};
 use sayso::{
     Action, Answer, ClarificationAnswer, ClarificationRequest, ConsentRefusal, Error, Hub, LocalizedText,
     OutputText, Risk, Session,
@@ -12,6 +13,7 @@ use crate::ExitStatus;
 use crate::file::CommandError;
 use crate::hub_args::{Credentials, build_runtime, complete_url, shutdown_signal};
 use crate::output::{describe_io_error, print_stderr};
+use crate::serve::personal;
 
 /// Maximum size of a text from standard input, in bytes.
 const MAX_TEXT_BYTES: u64 = 64 * 1024;
@@ -19,7 +21,7 @@ const MAX_TEXT_BYTES: u64 = 64 * 1024;
 /// Which hub to use.
 #[derive(clap::Args)]
 struct ScriptHub {
-    /// Address of the hub. The default is the one in SAYSO_URL.
+    /// Address of the hub. Default: SAYSO_URL, else your personal hub.
     #[arg(long, value_name = "URL")]
     hub: Option<String>,
     #[command(flatten)]
@@ -126,10 +128,12 @@ impl ScriptHub {
         text: LocalizedText,
         body: impl AsyncFnOnce(Session) -> Result<T, Error>,
     ) -> Result<T, CommandError> {
-        let url = self.hub.clone().or_else(|| std::env::var("SAYSO_URL").ok()).filter(|url| !url.is_empty());
-        let url = url.ok_or_else(|| "no hub: use --hub URL, or set SAYSO_URL".to_owned())?;
-        let mut builder = Hub::connect(complete_url(&url)?);
-        if let Some(token) = self.credentials.token()? {
+        let argument = self.hub.as_deref().map(complete_url).transpose()?;
+        let location = HubLocation::find(argument.as_deref()).map_err(|error| error.to_string())?;
+        let mut builder = Hub::connect(location.url.to_string());
+        if location.source == HubSource::PersonalHub {
+            personal::check_running()?;
+        } else if let Some(token) = self.credentials.token()? {
             builder = builder.token(token);
         }
         if let Some(ca) = &self.credentials.ca {

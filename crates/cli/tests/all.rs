@@ -7,6 +7,8 @@
     reason = "a test reports a failure by panicking"
 )]
 
+#[cfg(unix)]
+mod acp;
 mod asp;
 mod attacks;
 mod checklist;
@@ -14,6 +16,10 @@ mod demo;
 #[cfg(unix)]
 mod listen;
 mod manifest;
+#[cfg(unix)]
+mod mcp;
+#[cfg(unix)]
+mod personal_hub;
 mod readme;
 mod recordings;
 #[cfg(unix)]
@@ -21,6 +27,8 @@ mod replay;
 mod repository_files;
 mod schema;
 mod serve;
+#[cfg(unix)]
+mod setup;
 mod shell;
 mod usage;
 mod validate;

@@ -4,7 +4,6 @@
 fn usage_errors_name_the_mistake_and_the_next_step() {
     let help_hint = |command: &str| format!("Type {command} --help for all options.");
     for (arguments, error, hint) in [
-        ("listen", "URL is missing.", "Example: sayso listen http://127.0.0.1:8787"),
         (
             "capture",
             "--output FILE and URL are missing.",

@@ -2,3 +2,10 @@
 //! happens.
 //!
 //! A gate finds the hub with [`client::HubLocation`]. Whatever fails, the answer is never an unheard yes.
+
+pub mod acp;
+pub mod child_process;
+pub mod doctor;
+#[cfg(unix)]
+pub mod mcp;
+pub mod setup;

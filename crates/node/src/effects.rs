@@ -84,6 +84,9 @@ impl Node {
 
     /// Records that a message on a peer's own connection was not authentic.
     pub(crate) async fn record_violation(&self, peer: &AgentCard) {
+        if !self.peers().take_violation(peer.agent_id(), unix_now(), &self.config.limits) {
+            return;
+        }
         let record = trust_record(peer.agent_id(), None, TrustEventKind::AuthenticationFailed, unix_now());
         if let Err(error) = self.append_node_records(vec![record]).await {
             tracing::error!(target: "sayso::log", kind = "asp.failed", %error);

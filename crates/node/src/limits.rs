@@ -20,6 +20,9 @@ seal::defaults! {
         pub registered_cards: usize = 10_000,
         /// Maximum number of DPoP proofs of requests that are remembered to detect replays.
         pub remembered_proofs: usize = 200_000,
+        /// Maximum number of messages per minute and peer whose missing authenticity is recorded. Further ones are dropped
+        /// without a record, so that a peer cannot fill the journal.
+        pub violations_per_minute: u32 = 1,
         /// How long a peer may take to answer a request.
         pub peer_timeout: Duration = Duration::from_secs(10),
         /// The first delay before a message is sent again.

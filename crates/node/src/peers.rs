@@ -44,6 +44,7 @@ pub(crate) struct Peers {
 struct Contact {
     messages: TokenBucket,
     invitations: TokenBucket,
+    violations: TokenBucket,
     breaker: CircuitBreaker,
 }
 
@@ -264,11 +265,17 @@ impl Peers {
         }
     }
 
+    /// Returns whether a message of this agent that was not authentic is recorded.
+    pub(crate) fn take_violation(&mut self, agent: &AgentUri, now: UnixMillis, limits: &NodeLimits) -> bool {
+        self.contact(agent).violations.take(limits.violations_per_minute, now).is_ok()
+    }
+
     fn contact(&mut self, agent: &AgentUri) -> &mut Contact {
         let parameters = self.policy.circuit_breaker.clone();
         self.contacts.entry(agent.clone()).or_insert_with(|| Contact {
             messages: TokenBucket::default(),
             invitations: TokenBucket::default(),
+            violations: TokenBucket::default(),
             breaker: CircuitBreaker::new(parameters),
         })
     }

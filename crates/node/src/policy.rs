@@ -110,6 +110,9 @@ impl Policy {
             }
         }
         policy.trust.validate().map_err(|error| error.to_string())?;
+        if policy.limits.retry_delay > policy.limits.max_retry_delay {
+            return Err("limits.retry_delay_ms is larger than limits.max_retry_delay_ms".to_owned());
+        }
         Ok(policy)
     }
 
@@ -119,17 +122,16 @@ impl Policy {
             _ => Err("must be true or false"),
         };
         let number = || read_number(value).ok_or("must be a number");
-        let count = || read_count(value).ok_or("must be a number of at least 0");
+        let count = || {
+            let count = read_count(value).filter(|count| *count > 0);
+            count.ok_or_else(|| format!("must be a whole number from 1 to {}", u32::MAX))
+        };
         match (section, name) {
             ("consent", "commit") => self.consent.commit = boolean()?,
             ("consent", "accept") => self.consent.accept = boolean()?,
             ("consent", "escalate") => self.consent.escalate = boolean()?,
             ("consent", "timeout_seconds") => {
-                let seconds = count()?;
-                if seconds == 0 {
-                    return Err("must be at least 1".to_owned());
-                }
-                self.consent.timeout = Duration::from_secs(seconds.into());
+                self.consent.timeout = Duration::from_secs(count()?.into());
             }
             ("trust", "threshold") => {
                 let threshold = number()?;
@@ -166,6 +168,7 @@ impl Policy {
             ("limits", "message_bytes") => self.limits.session.max_message_bytes = count()? as usize,
             ("limits", "messages_per_session") => self.limits.session.max_messages = count()? as usize,
             ("limits", "open_proposals") => self.limits.session.max_open_proposals = count()? as usize,
+            ("limits", "violations_per_minute") => self.limits.violations_per_minute = count()?,
             ("limits", "peer_timeout_ms") => self.limits.peer_timeout = millis(count()?),
             ("limits", "retry_delay_ms") => self.limits.retry_delay = millis(count()?),
             ("limits", "max_retry_delay_ms") => self.limits.max_retry_delay = millis(count()?),
@@ -300,6 +303,15 @@ mod tests {
                 "limits.messages_per_minute must be a list of five numbers",
             ),
             ("consent = 1", "consent must be a table"),
+            ("[limits]\nsessions = 0", "limits.sessions must be a whole number from 1 to 4294967295"),
+            (
+                "[limits]\nsessions = 5000000000",
+                "limits.sessions must be a whole number from 1 to 4294967295",
+            ),
+            (
+                "[limits]\nretry_delay_ms = 60001",
+                "limits.retry_delay_ms is larger than limits.max_retry_delay_ms",
+            ),
         ] {
             let error = Policy::parse(text, ConsentPolicy::ASK).err().unwrap_or_default();
             assert!(error.starts_with(expected), "{error}");

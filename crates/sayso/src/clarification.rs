@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use aaep::ToolCallId;
 use aaep::message::ClarificationResponse;
 use seal::json::TapeWriter;
 
@@ -32,6 +33,8 @@ pub struct ClarificationRequest {
     accepted_kinds: Vec<&'static str>,
     choices: Vec<(String, LocalizedText)>,
     timeout: Duration,
+    /// The tool, the arguments as JSON and the call's id.
+    call: Option<(String, String, Option<ToolCallId>)>,
 }
 
 impl ClarificationRequest {
@@ -45,6 +48,7 @@ impl ClarificationRequest {
             accepted_kinds: Vec::new(),
             choices: Vec::new(),
             timeout: Duration::from_mins(5),
+            call: None,
         }
     }
 
@@ -64,6 +68,18 @@ impl ClarificationRequest {
     /// used for all languages of the question.
     pub fn choice(mut self, value: impl Into<String>, label: impl Into<LocalizedText>) -> Self {
         self.choices.push((value.into(), label.into()));
+        self
+    }
+
+    /// Names the tool call that the question is about, with its arguments as JSON. Listeners can hear them, and the receipt
+    /// contains their digest. The answer still permits no dangerous call; only an [`Action`](crate::Action) does.
+    pub fn about_call(
+        mut self,
+        tool: impl Into<String>,
+        arguments: impl Into<String>,
+        call_id: &str,
+    ) -> Self {
+        self.call = Some((tool.into(), arguments.into(), ToolCallId::from_foreign(call_id)));
         self
     }
 
@@ -110,6 +126,11 @@ impl ClarificationRequest {
                         label.text_for_language(tag)
                     });
                 }
+            }
+            if let Some((tool, arguments, call_id)) = &self.call {
+                member::text(out, "tool", tool);
+                member::optional_text(out, "tool_call_id", call_id.as_ref().map(ToolCallId::as_str));
+                out.key("arguments").raw(arguments);
             }
             options.write_members(out);
         })

@@ -163,14 +163,15 @@ impl Hub {
         EmbeddedHubBuilder::default()
     }
 
-    /// Returns a builder for a connection to the hub at `http://HOST:PORT`.
+    /// Returns a builder for a connection to the hub at `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH`.
     #[cfg(feature = "client")]
     pub fn connect(url: impl Into<String>) -> RemoteHubBuilder {
         RemoteHubBuilder::new(url.into())
     }
 
-    /// Returns a builder for a connection to the hub that the environment names: `SAYSO_URL` is its address, by default
-    /// `http://127.0.0.1:8787`, and `SAYSO_TOKEN` the token, if the hub needs one. An empty variable counts as unset.
+    /// Returns a builder for a connection to the hub that the environment names: `SAYSO_URL` is its address and
+    /// `SAYSO_TOKEN` the token, if the hub needs one. An empty variable counts as unset. Without an address, the builder uses
+    /// the user's personal hub (`sayso listen`) if its socket exists, else `http://127.0.0.1:8787`.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), sayso::Error> {
@@ -180,7 +181,9 @@ impl Hub {
     /// ```
     #[cfg(feature = "client")]
     pub fn from_env() -> RemoteHubBuilder {
-        RemoteHubBuilder::from_variables(|name| std::env::var_os(name))
+        let socket = client::default_socket_path(client::HUB_SOCKET_NAME).ok().filter(|path| path.exists());
+        let personal_hub = socket.and_then(|path| Some(client::Url::unix(&path).ok()?.to_string()));
+        RemoteHubBuilder::from_variables(|name| std::env::var_os(name), personal_hub)
     }
 
     /// Returns a builder for a session. `request` is what the person asked for.

@@ -19,15 +19,23 @@ pub fn upgrade(
     path: &str,
     headers: &[(&str, &str)],
 ) -> Result<(WebSocket<TcpStream>, Response), u16> {
-    let mut request = ClientRequestBuilder::new(format!("ws://{address}{path}").parse().unwrap());
-    for (name, value) in headers {
-        request = request.with_header(*name, *value);
+    loop {
+        let mut request = ClientRequestBuilder::new(format!("ws://{address}{path}").parse().unwrap());
+        for (name, value) in headers {
+            request = request.with_header(*name, *value);
+        }
+        match tungstenite::client(request, TestClient::new(address).connect()) {
+            Ok(upgraded) => return Ok(upgraded),
+            Err(HandshakeError::Failure(Error::Http(response))) => return Err(response.status().as_u16()),
+            Err(HandshakeError::Failure(error)) if is_interrupted(&error) => {}
+            Err(other) => panic!("{other}"),
+        }
     }
-    match tungstenite::client(request, TestClient::new(address).connect()) {
-        Ok(upgraded) => Ok(upgraded),
-        Err(HandshakeError::Failure(Error::Http(response))) => Err(response.status().as_u16()),
-        Err(other) => panic!("{other}"),
-    }
+}
+
+/// Whether a read was interrupted. A socket with a timeout reports this when its process was stopped and continued.
+fn is_interrupted(error: &Error) -> bool {
+    matches!(error, Error::Io(error) if error.kind() == std::io::ErrorKind::Interrupted)
 }
 
 pub struct WebSocketClient(pub WebSocket<TcpStream>);
@@ -56,9 +64,10 @@ impl WebSocketClient {
 
     pub fn next(&mut self) -> Value {
         loop {
-            match self.0.read().unwrap() {
-                Message::Text(text) => return serde_json::from_str(&text).unwrap(),
-                Message::Ping(_) => {}
+            match self.0.read() {
+                Ok(Message::Text(text)) => return serde_json::from_str(&text).unwrap(),
+                Ok(Message::Ping(_)) => {}
+                Err(error) if is_interrupted(&error) => {}
                 other => panic!("{other:?}"),
             }
         }

@@ -20,7 +20,7 @@ use scenario::{Action, SCENARIOS, ScenarioStart, ScreenReaderScenario, Step};
 use transcript::{BrowserTranscript, Transcript};
 
 use crate::browser::unavailable;
-use crate::stage::{StageLog, StageOutcome, StageResult, root};
+use crate::stage::{self, StageLog, StageOutcome, StageResult, root};
 use crate::{debian, test_programs};
 
 /// Records a session and checks that nothing is lost, repeated or out of order.
@@ -28,7 +28,7 @@ pub(crate) fn check(log: &StageLog) -> StageResult {
     if let Err(reason) = debian::require(log, &debian::SCREEN_READER) {
         return unavailable(reason);
     }
-    record_in_all_browsers(log)?;
+    stage::retry(log, "hear", 2, || record_in_all_browsers(log))?;
     Ok(StageOutcome::Passed)
 }
 

@@ -39,7 +39,7 @@ pub(crate) enum AspCommand {
     Transcript(show::TranscriptArguments),
     /// Say how much the node trusts an agent, and why.
     Trust(trust::Arguments),
-    /// Run a session between two agents in one process, and describe what they do.
+    /// Run a session between two agents on this machine, and describe what they do.
     Demo(demo::Arguments),
     /// Verify a transcript: hash chain, signatures, proofs, sequence, and every state transition.
     Verify(verify::Arguments),

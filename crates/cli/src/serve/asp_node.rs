@@ -123,7 +123,11 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
     };
     let (auth_policy, tokens, _temporary_token_file) = load_auth_policy(&config)?;
     let telemetry = arguments.log.start_log()?;
-    let journal = telemetry.instrument_journal(open_journal(&config)?);
+    let (journal, journal_status) = open_journal(&config)?;
+    if let Some(status) = journal_status {
+        print_stderr(&status);
+    }
+    let journal = telemetry.instrument_journal(journal);
     let limits = policy.limits.clone();
     let node_config = NodeConfig {
         identity,

@@ -41,6 +41,10 @@ pub(super) fn exposure_problems(config: &Config) -> Vec<String> {
     let is_reachable = is_public || config.behind_proxy;
     let checks = [
         (
+            config.personal && is_public,
+            "--personal serves only the user who runs it, so it works on loopback only".to_owned(),
+        ),
+        (
             config.open && is_reachable,
             "--open accepts agents and listeners without a token, so it works on loopback only, without a proxy"
                 .to_owned(),
@@ -67,7 +71,7 @@ pub(super) fn exposure_problems(config: &Config) -> Vec<String> {
 }
 
 fn token_file_problem(config: &Config) -> Option<String> {
-    if config.open {
+    if config.open || config.personal {
         return None;
     }
     let path = match &config.tokens {

@@ -8,7 +8,7 @@ use aaep::message::{Manifest, Message};
 use seal::es256::SigningKey;
 use seal::{Jwk, SystemRandom};
 
-use crate::output::{describe_io_error, print_stderr};
+use crate::output::describe_io_error;
 
 pub(crate) const AGENT_ID: &str = client::HUB_SOCKET_NAME;
 
@@ -51,9 +51,9 @@ fn manifest_extension(has_unix_socket: bool) -> String {
 
 /// Returns the key that signs the manifest and the receipts: the one in the folder, which the first start creates. Without a
 /// folder, the key is temporary.
-pub(super) fn open_key(folder: Option<&Path>) -> Result<SigningKey, String> {
+pub(super) fn open_key(folder: Option<&Path>, print_status: impl Fn(&str)) -> Result<SigningKey, String> {
     match folder {
-        Some(folder) => load_or_create_key(folder),
+        Some(folder) => load_or_create_key(folder, print_status),
         None => Ok(SigningKey::generate(&mut SystemRandom)),
     }
 }
@@ -64,7 +64,7 @@ pub(super) fn sign(text: &str, key: &SigningKey) -> Result<String, String> {
 }
 
 /// Loads or creates the key in the folder. Also stores the public key in the folder, for listeners.
-fn load_or_create_key(folder: &Path) -> Result<SigningKey, String> {
+fn load_or_create_key(folder: &Path, print_status: impl Fn(&str)) -> Result<SigningKey, String> {
     let (path, public_path) = (folder.join("manifest.key"), folder.join("manifest.jwk"));
     let is_new = !path.exists();
     let key = if is_new {
@@ -79,7 +79,7 @@ fn load_or_create_key(folder: &Path) -> Result<SigningKey, String> {
         std::fs::write(&public_path, public).map_err(|error| {
             format!("cannot write {}: {}", public_path.display(), describe_io_error(&error))
         })?;
-        print_stderr(&format!(
+        print_status(&format!(
             "the manifest and receipts are signed; others can verify them with the public key in {}",
             public_path.display()
         ));

@@ -8,6 +8,7 @@ pub(crate) mod control;
 mod descriptors;
 mod first_token;
 pub(crate) mod manifest;
+pub(crate) mod personal;
 mod reload;
 
 use std::io::ErrorKind;
@@ -32,6 +33,7 @@ use crate::{ExitStatus, demo, file, page_assets};
 pub(crate) use config::parse_duration_ms;
 use config::{Config, ConfigFlags, LIMITS_HEADING, LoadedConfig};
 use first_token::TemporaryTokenFile;
+use personal::HubOwner;
 use reload::Reloader;
 use sd_notify::NotifyState;
 
@@ -86,11 +88,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     if arguments.print_config {
         return Ok(print_stdout(&loaded.to_toml()));
     }
-    serve(&loaded.config, &arguments.log)?;
+    serve(&loaded.config, &arguments.log, None)?;
     Ok(ExitStatus::Success)
 }
 
-fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
+/// Runs the hub until it is stopped. A hub inside a listener does not print what it does and does not handle signals; its
+/// owner does both.
+fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result<(), String> {
+    let is_owned = owner.is_some();
+    let print_status = |text: &str| {
+        if !is_owned {
+            print_stderr(text);
+        }
+    };
     if let Some(problem) = check::exposure_problems(config).into_iter().next() {
         return Err(problem);
     }
@@ -107,7 +117,9 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
             Some(address) => Some(bind_tcp(address).await?),
             None => None,
         };
-        Ok::<_, String>((bind_tcp(config.listen).await?, grpc_listener, bind_unix_socket(config)?))
+        // The Unix socket comes first: it is what makes a second personal hub fail.
+        let unix_socket = bind_unix_socket(config)?;
+        Ok::<_, String>((bind_listener(config).await?, grpc_listener, unix_socket))
     })?;
     let (auth_policy, tokens, _temporary_token_file) = load_auth_policy(config)?;
     let warnings = [
@@ -115,10 +127,14 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
         (!config.memory).then(|| check::data_folder_problem(&config.data)).flatten(),
     ];
     for warning in warnings.into_iter().flatten() {
-        print_stderr(&format!("warning: {warning}"));
+        print_status(&format!("warning: {warning}"));
     }
     let telemetry = log_args.start_log()?;
-    let journal = telemetry.instrument_journal(open_journal(config)?);
+    let (journal, journal_status) = open_journal(config)?;
+    if let Some(status) = journal_status {
+        print_status(&status);
+    }
+    let journal = telemetry.instrument_journal(journal);
     let max_wait_ms = i64::try_from(config.wire.max_reply_wait.as_millis()).unwrap_or(i64::MAX);
     let mut core = Core::new(
         journal,
@@ -132,7 +148,7 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
     // The demo agent runs in this process, so its sessions from an earlier process no longer have an agent.
     core.orphan_sessions_of(demo::AGENT_ID, wire::unix_now());
     let manifest = manifest::manifest_json(&enabled_transports(config));
-    let signing_key = manifest::open_key((!config.memory).then_some(config.data.as_path()))?;
+    let signing_key = manifest::open_key((!config.memory).then_some(config.data.as_path()), print_status)?;
     let signed = manifest::sign(&manifest, &signing_key)?;
     let browser_sessions = open_browser_sessions(config)?;
     let result = runtime.block_on(async {
@@ -176,20 +192,32 @@ fn serve(config: &Config, log_args: &LogArgs) -> Result<(), String> {
             server = demo_agent.register(server);
         }
         server = page_assets::register(server, config.compat || config.demo_agent);
+        let only_user = if config.personal { Some(current_uid()?) } else { None };
+        let server = server.with_only_user(only_user);
         let server = Arc::new(server.with_signed_manifest(signed).with_browser_sessions(browser_sessions).with_trusted_proxies(trusted_proxies).with_tls(tls));
         server.sync_tokens_to_hub().await;
-        let stop_signal = wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()]);
+        let (ready_sender, owner_stop) = owner.map(|owner| (owner.ready, owner.stop)).unzip();
+        let stop_signal = async {
+            match owner_stop {
+                // The owner may also just disappear, which drops the sender.
+                Some(stop) => drop(stop.await),
+                None => wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()]).await,
+            }
+        };
         let control_socket = if config.memory { None } else { control::bind(&config.data) };
         if let Some((_, path)) = &unix_socket {
-            print_stderr(&format!("listening on {}", path.display()));
+            print_status(&format!("listening on {}", path.display()));
         }
         if let Some(listener) = &grpc_listener {
             let address = listener.local_addr().map_err(|error| describe_io_error(&error))?;
             let scheme = if config.tls_cert.is_some() { "grpcs" } else { "grpc" };
-            print_stderr(&format!("listening on {scheme}://{address}"));
+            print_status(&format!("listening on {scheme}://{address}"));
         }
-        print_stderr(&format!("listening on {scheme}://{address}"));
+        print_status(&format!("listening on {scheme}://{address}"));
         notify_service_manager(&[NotifyState::Ready]);
+        if let Some(ready) = ready_sender {
+            let _ = ready.send(address);
+        }
         log_args::log_started(&enabled_transports(config).join(","), &storage_name(config));
         let heartbeats = async {
             let mut interval = tokio::time::interval(config.heartbeat);
@@ -325,6 +353,20 @@ fn own_origin(config: &Config, address: SocketAddr) -> Option<String> {
     Some(format!("{scheme}://{host}"))
 }
 
+/// Binds the address for HTTP. Another port is used if the usual one is in use and nobody asked for it.
+async fn bind_listener(config: &Config) -> Result<tokio::net::TcpListener, String> {
+    match tokio::net::TcpListener::bind(config.listen).await {
+        Err(error) if error.kind() == ErrorKind::AddrInUse && config.any_port => {
+            bind_tcp((config.listen.ip(), 0).into()).await
+        }
+        result => result.map_err(|error| listen_error(config.listen, &error)),
+    }
+}
+
+fn current_uid() -> Result<u32, String> {
+    client::current_uid().map_err(|error| describe_io_error(&error))
+}
+
 async fn bind_tcp(address: SocketAddr) -> Result<tokio::net::TcpListener, String> {
     tokio::net::TcpListener::bind(address).await.map_err(|error| listen_error(address, &error))
 }
@@ -338,9 +380,10 @@ fn bind_unix_socket(config: &Config) -> Result<Option<(UnixSocket, PathBuf)>, St
     Ok(Some((socket, path)))
 }
 
-fn open_journal(config: &Config) -> Result<Box<dyn Journal>, String> {
+/// Opens the journal. Returns it with a line about its settings, if it is a file.
+fn open_journal(config: &Config) -> Result<(Box<dyn Journal>, Option<String>), String> {
     if config.memory {
-        return Ok(Box::new(MemoryJournal::default()));
+        return Ok((Box::new(MemoryJournal::default()), None));
     }
     create_data_dir(&config.data)?;
     let path = config.data.join(JOURNAL_FILE_NAME);
@@ -355,8 +398,8 @@ fn open_journal(config: &Config) -> Result<Box<dyn Journal>, String> {
     let durability_settings =
         settings.iter().filter(|(name, _)| ["journal_mode", "synchronous"].contains(name));
     let effective: Vec<_> = durability_settings.map(|(name, value)| format!("{name}={value}")).collect();
-    print_stderr(&format!("journal {}: {}", path.display(), effective.join(" ")));
-    Ok(Box::new(sqlite))
+    let status = format!("journal {}: {}", path.display(), effective.join(" "));
+    Ok((Box::new(sqlite), Some(status)))
 }
 
 fn create_data_dir(path: &Path) -> Result<(), String> {
@@ -380,6 +423,9 @@ fn listen_error(address: SocketAddr, error: &std::io::Error) -> String {
 fn load_auth_policy(
     config: &Config,
 ) -> Result<(AuthPolicy, Option<PathBuf>, Option<TemporaryTokenFile>), String> {
+    if config.personal {
+        return Ok((AuthPolicy::Open, None, None));
+    }
     if config.open {
         print_stderr("warning: --open lets every program on this machine act as an agent or a listener");
         return Ok((AuthPolicy::Open, None, None));

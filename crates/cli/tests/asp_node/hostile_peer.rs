@@ -312,6 +312,26 @@ fn trust(node: &TestNode, peer: &RawPeer) -> Value {
 }
 
 #[test]
+fn messages_that_are_not_authentic_leave_few_records() {
+    let peer = RawPeer::new("peer");
+    let policy = "[limits]\nmessages_per_minute = [999, 999, 999, 999, 999]\ninvitations_per_minute = [999, 999, 999, 999, 999]\n";
+    let node = start_node(NodeBuilder::new("press").policy(policy), &[&peer]);
+    let forged = peer.session(&node).invitation("a talk").text.replace("a talk", "a walk");
+    let send = || assert_status(&peer.send(&node, "POST", SESSIONS, &forged), 400, "unauthorized");
+    let penalty = || {
+        let report = trust(&node, &peer);
+        let components = report["components"].as_array().unwrap();
+        components.iter().map(|component| component["penalty"].as_f64().unwrap()).sum::<f64>()
+    };
+    send();
+    let first = penalty();
+    assert!(first > 0.0);
+    (0..20).for_each(|_| send());
+    // A slow machine may earn one more record.
+    assert!(penalty() < 2.5 * first, "{} after {first}", penalty());
+}
+
+#[test]
 fn the_number_of_sessions_is_limited_in_all_and_for_each_peer() {
     let peers = ["first", "second", "third"].map(RawPeer::new);
     let many = "[1000, 1000, 1000, 1000, 1000]";

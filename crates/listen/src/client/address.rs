@@ -1,7 +1,7 @@
 //! The address of a hub.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use client::{HttpClient, TrustRoots, TrustRootsError, Url, UrlError};
@@ -25,6 +25,8 @@ pub struct Address {
     pub(super) client: HttpClient,
     pub(super) messages_path: &'static str,
     pub(super) transport: HubTransport,
+    /// Whether this is the person's own hub.
+    is_personal: bool,
     /// Wakes a pending reconnect.
     retry_signal: Arc<Notify>,
     /// The open connection, on transports that carry both directions.
@@ -132,6 +134,13 @@ impl Address {
         Ok(Self::new(client, transport))
     }
 
+    /// Creates the address of the person's own hub, which is reached through its Unix socket. The connection carries HTTP, so
+    /// subscriptions can be resumed.
+    pub fn personal_hub(socket: &Path) -> Result<Self, AddressError> {
+        let url = Url::unix(socket).map_err(|_| AddressError::UnixPath)?;
+        Ok(Self { is_personal: true, ..Self::new(HttpClient::new(url), HubTransport::Sse) })
+    }
+
     /// Creates the address of a producer that the listener starts as a child process and listens to on its standard output.
     pub fn program(program: OsString, arguments: Vec<OsString>) -> Result<Self, AddressError> {
         Self::local(HubTransport::Program(Arc::new(ProducerCommand { program, arguments })))
@@ -149,6 +158,7 @@ impl Address {
             client,
             messages_path: "/aaep/v1/replies",
             transport,
+            is_personal: false,
             retry_signal: Arc::default(),
             outgoing: OutgoingSlot::default(),
         }
@@ -189,6 +199,11 @@ impl Address {
     #[must_use]
     pub fn without_hub(self) -> Self {
         Self { messages_path: "/messages", ..self }
+    }
+
+    /// Whether this is the person's own hub, created by [`Self::personal_hub`].
+    pub fn is_personal(&self) -> bool {
+        self.is_personal
     }
 
     /// Returns the address as a person would write it.

@@ -184,6 +184,8 @@ catalogue! {
         /// What is spoken and shown in braille when the connection is made. The address is only printed.
         connected: "Connected. Type help for the commands.",
         connected_only: "Connected.",
+        /// What stands for the address in [`Phrases::listening`] if the person listens to their own hub.
+        personal_hub: "your personal hub",
         reconnected: "Reconnected.",
         reconnected_with_loss: "Reconnected, but what you missed was not stored.",
         /// What is heard next after a reconnection.
@@ -460,6 +462,7 @@ catalogue! {
         /// One of several sessions.
         you_stopped_one(agent: &str, number: u32): "You stopped {agent}, session {number}.",
         // The connection and speech.
+        personal_hub_started(url: &str): "Your personal hub runs in this terminal. Its page is {url}",
         listening(url: &str): "Listening to {url}. Type help for the commands.",
         listening_only(url: &str): "Listening to {url}.",
         /// A language of the person that sayso does not know, the one that it uses instead, and all that it knows.

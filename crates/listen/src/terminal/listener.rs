@@ -133,7 +133,10 @@ impl<W: Write> TerminalListener<W> {
                 if self.is_disconnected && !resumed && self.has_hub {
                     self.subscriber.begin_gap_recovery(now());
                 }
-                let url = self.settings.address.url();
+                let url = match &self.settings.address {
+                    address if address.is_personal() => phrases.personal_hub.to_owned(),
+                    address => address.url(),
+                };
                 // The address takes long to speak, so it is only printed.
                 let (text, spoken) = match (std::mem::take(&mut self.is_disconnected), resumed) {
                     (false, _) if self.settings.auto_answer != AutoAnswerMode::Off => {
@@ -147,6 +150,10 @@ impl<W: Write> TerminalListener<W> {
                 };
                 self.print(&Announcement::new(AnnouncementKind::Notice, text));
                 self.present(&Announcement::new(AnnouncementKind::Notice, spoken));
+                if let Some(page) = self.settings.personal_page.take() {
+                    let text = phrases.personal_hub_started(&page);
+                    self.announce(&Announcement::new(AnnouncementKind::Notice, text));
+                }
                 if let Some(notice) = self.language_notice.take() {
                     self.announce(&Announcement::new(AnnouncementKind::Notice, notice));
                 }

@@ -51,6 +51,8 @@ pub struct TerminalSettings {
     pub limits: SubscriberLimits,
     /// How to check the hub's manifest. `None` if the hub's identity is known.
     pub manifest_policy: Option<ManifestPolicy>,
+    /// The address of the page of the person's own hub, if it runs in this process. It is announced at the start.
+    pub personal_page: Option<String>,
 }
 
 impl TerminalSettings {
@@ -64,6 +66,7 @@ impl TerminalSettings {
             auto_answer: AutoAnswerMode::Off,
             limits: SubscriberLimits::default(),
             manifest_policy: None,
+            personal_page: None,
         }
     }
 }

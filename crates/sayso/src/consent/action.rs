@@ -174,6 +174,12 @@ impl Action {
         let reversibility = self.reversibility.as_ref().filter(|_| !self.is_irreversible());
         member::optional_text(&mut out, "reversibility", reversibility.map(Reversibility::as_str));
         member::text(&mut out, "tool", &self.tool);
+        // With the id, the answer covers only the call with this id.
+        member::optional_text(
+            &mut out,
+            "tool_call_id",
+            self.details.call_id.as_ref().map(aaep::ToolCallId::as_str),
+        );
         out.key("arguments").raw(&self.arguments);
         options.write_members(&mut out);
         out.close_object();

@@ -48,14 +48,21 @@ impl RemoteHubBuilder {
         }
     }
 
-    /// Reads the address and the token from variables. A value that is not UTF-8 is kept in part, so that it is refused
+    /// Reads the address and the token from variables. Without an address, uses the personal hub, if there is one; it needs
+    /// no token. A value that is not UTF-8 is kept in part, so that it is refused
     /// and not ignored.
-    pub(super) fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+    pub(super) fn from_variables(
+        variable: impl Fn(&str) -> Option<OsString>,
+        personal_hub: Option<String>,
+    ) -> Self {
         let read = |name| {
             let value = variable(name).filter(|value| !value.is_empty())?;
             Some(value.to_string_lossy().into_owned())
         };
-        let url = read("SAYSO_URL").unwrap_or_else(|| DEFAULT_URL.to_owned());
+        let url = match (read("SAYSO_URL"), personal_hub) {
+            (None, Some(personal_hub)) => return Self::new(personal_hub),
+            (url, _) => url.unwrap_or_else(|| DEFAULT_URL.to_owned()),
+        };
         Self { token: read("SAYSO_TOKEN"), ..Self::new(url) }
     }
 
@@ -113,16 +120,20 @@ mod tests {
 
     #[test]
     fn the_environment_names_the_hub_and_the_token() {
-        for (url, token, expected_url, expected_token) in [
-            (None, None, DEFAULT_URL, None),
-            (Some(""), Some(""), DEFAULT_URL, None),
-            (Some("https://hub.example"), Some("sayso_1"), "https://hub.example", Some("sayso_1")),
+        let (socket, hub, token) = ("unix:/run/hub.sock", "https://hub.example", Some("sayso_1"));
+        for (url, token, personal_hub, expected_url, expected_token) in [
+            (None, None, None, DEFAULT_URL, None),
+            (Some(""), Some(""), None, DEFAULT_URL, None),
+            (Some(""), token, Some(socket), socket, None),
+            (Some(hub), token, None, hub, token),
+            (Some(hub), token, Some(socket), hub, token),
         ] {
-            let builder = RemoteHubBuilder::from_variables(|name| match name {
+            let variable = |name: &str| match name {
                 "SAYSO_URL" => url.map(Into::into),
                 "SAYSO_TOKEN" => token.map(Into::into),
                 _ => None,
-            });
+            };
+            let builder = RemoteHubBuilder::from_variables(variable, personal_hub.map(str::to_owned));
             assert_eq!((builder.url.as_str(), builder.token.as_deref()), (expected_url, expected_token));
         }
     }

@@ -390,8 +390,16 @@ impl Session {
     /// # });
     /// ```
     pub async fn stopped(&self) -> StopReason {
+        self.watch_stop().await
+    }
+
+    /// Like [`stopped`](Self::stopped), with a future that does not borrow the session. It also completes when the agent ends the
+    /// session, with [`StopReason::Other`].
+    pub fn watch_stop(&self) -> impl Future<Output = StopReason> + Send + use<> {
         let mut stop = self.inner.stop.clone();
-        stop.wait_for(Option::is_some).await.ok().and_then(|stop| *stop).unwrap_or(StopReason::Other)
+        async move {
+            stop.wait_for(Option::is_some).await.ok().and_then(|stop| *stop).unwrap_or(StopReason::Other)
+        }
     }
 
     fn build_event(&self, kind: &str, payload: impl FnOnce(&mut TapeWriter)) -> Document {

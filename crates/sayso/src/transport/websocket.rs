@@ -81,8 +81,8 @@ impl HubEndpoint {
         let opened = self.client.open_websocket("/agent/v1/ws", None, MAX_MESSAGE_BYTES).await;
         opened.map_err(|error| match error {
             ClientError::WebSocketRejected(401 | 403) => Error::AccessDenied,
-            // Retrying does not help against an untrusted certificate.
-            ClientError::Certificate(..) | ClientError::Tls(_) => {
+            // Retrying does not help against an untrusted certificate or a socket of another user.
+            ClientError::Certificate(..) | ClientError::Tls(_) | ClientError::ForeignSocket => {
                 Error::UntrustedServer(SharedError::new(error))
             }
             ClientError::Io(error) => Error::Unreachable(UnreachableReason::Io(SharedError::new(error))),

@@ -7,7 +7,10 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::connection_slots::is_this_machine;
-use super::{ConnectionSlot, RequestHandler, serve_connection};
+use super::peer_user::peer_user;
+use super::{ConnectionSlot, RequestHandler, ServerCore, serve_connection, write_with_timeout};
+use crate::http::{HttpResponse, StatusCode};
+use crate::message_transport::lingering_close;
 
 /// Accepts connections, each with a slot, and serves each in a task.
 pub(crate) async fn accept_connections<H: RequestHandler, F>(
@@ -45,11 +48,22 @@ pub(crate) async fn serve_http<H: RequestHandler>(
     slot: ConnectionSlot,
 ) {
     let core = handler.core();
+    if core.only_user.is_some_and(|user| peer_user(&stream) != Some(user)) {
+        return refuse_user(core, stream).await;
+    }
     let Some(tls) = &core.tls else {
         return serve_connection(&*handler, stream, Vec::new(), peer, slot).await;
     };
     if let Some(stream) = tls.accept(stream, core.limits.head_timeout).await {
         serve_connection(&*handler, stream, Vec::new(), peer, slot).await;
+    }
+}
+
+/// Answers a connection of another user, whose request is not read.
+async fn refuse_user(core: &ServerCore, mut stream: TcpStream) {
+    let response = HttpResponse::problem(StatusCode::Forbidden, "This hub serves only the user who runs it.");
+    if write_with_timeout(&mut stream, &response.to_bytes(false, false), core.limits.response_timeout).await {
+        lingering_close(stream).await;
     }
 }
 

@@ -11,6 +11,7 @@
 //! - `operator_routes`: `/healthz`, `/readyz` and `/metrics`.
 //! - `forwarded`: the client's address and scheme behind a proxy.
 //! - `limits`: the limits of a server.
+//! - `peer_user`: which user a connection on this machine comes from.
 //! - `stream`: the byte stream of a connection, with or without TLS.
 
 mod accept;
@@ -21,6 +22,7 @@ mod connection_slots;
 mod forwarded;
 mod limits;
 mod operator_routes;
+mod peer_user;
 mod stream;
 
 use std::net::IpAddr;
@@ -56,6 +58,8 @@ pub(crate) struct ServerCore {
     pub(crate) tls: Option<Tls>,
     pub(crate) is_behind_proxy: bool,
     pub(crate) trusted_proxies: Vec<IpNet>,
+    /// If set, only connections of this user are served.
+    pub(crate) only_user: Option<u32>,
     pub(crate) connections: Arc<ConnectionSlots>,
     pub(crate) telemetry: Arc<Telemetry>,
 }
@@ -74,6 +78,7 @@ impl ServerCore {
             tls: None,
             is_behind_proxy: false,
             trusted_proxies: Vec::new(),
+            only_user: None,
             connections: ConnectionSlots::new(limits, telemetry.clone()),
             telemetry,
         }

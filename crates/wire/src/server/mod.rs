@@ -170,6 +170,14 @@ impl Server {
         self
     }
 
+    /// Serves only this user of the machine. The kernel says which user a connection comes from; if it does not, the
+    /// connection is refused.
+    #[must_use]
+    pub fn with_only_user(mut self, user: Option<u32>) -> Self {
+        self.core.only_user = user;
+        self
+    }
+
     /// Accepts connections until the future is dropped.
     pub async fn serve(self: Arc<Self>, listener: TcpListener) {
         accept_connections(self, listener, serve_http).await;

@@ -55,6 +55,8 @@ keys! {
         "Token file; by default it is in the data folder.";
     "open": Flag => Flag(open),
         "Accept all agents and listeners without a token. Loopback only.";
+    "personal": Flag => Flag(personal),
+        "Run as the personal hub of the current user: no token is needed, only this user can connect, data is in the user's data folder, and programs find the hub by its Unix socket. Loopback only.";
     "host": List => List(host),
         "Host name and port that clients may use for the hub, in addition to the address it listens on. Can be repeated.";
     "tls_cert": Path => OptionalPath(tls_cert),
@@ -64,7 +66,7 @@ keys! {
     "behind_proxy": Flag => Flag(behind_proxy),
         "A proxy in front of the hub terminates TLS. Permits a public address without a certificate, and sets the Secure attribute of cookies.";
     "unix": Path => OptionalPath(unix),
-        "Also accept listeners on this Unix socket; \"usual\" stands for the path where listeners look by default. Only the same user can connect.";
+        "Also accept listeners and agents on this Unix socket; \"usual\" stands for the path where programs look by default. Only the same user can connect.";
     "grpc_listen": Address => OptionalAddress(grpc_listen),
         "Also accept listeners over gRPC on this address, with the same tokens and TLS; port 0 picks a free port. Needs a build with the feature grpc.";
     "stdio": Flag => Flag(stdio),

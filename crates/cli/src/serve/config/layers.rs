@@ -9,6 +9,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, Error};
 use super::keys::{ConfigKey, KEYS};
 use super::value::{MIB, RawValue, ValueKind};
 use super::{Config, toml_file};
+use crate::hub_args::DEFAULT_SOCKET_KEYWORD;
 
 /// The variable that names the configuration file.
 const CONFIG_VARIABLE: &str = "SAYSO_CONFIG";
@@ -125,6 +126,7 @@ impl LoadedConfig {
         let variables = hub_variables()?;
         let mut overrides = Self::default();
         overrides.add_environment_and_flags(&variables, flags)?;
+        overrides.set_personal_defaults()?;
         let mut loaded = Self::default();
         let file_from_environment =
             variables.iter().find(|(name, _)| name == CONFIG_VARIABLE).map(|(_, value)| PathBuf::from(value));
@@ -134,8 +136,14 @@ impl LoadedConfig {
             loaded.add_file(&overrides.config.data.join(DEFAULT_FILE_NAME), false)?;
         }
         loaded.add_environment_and_flags(&variables, flags)?;
+        loaded.set_personal_defaults()?;
         loaded.set_dependent_defaults();
         Ok(loaded)
+    }
+
+    /// Returns the configuration of a personal hub that a listener runs in its own process.
+    pub(crate) fn load_personal() -> Result<Self, String> {
+        Self::load(&ConfigFlags(vec![("personal", vec!["true".into()])]), None)
     }
 
     pub(super) fn origin(&self, name: &str) -> &ValueOrigin {
@@ -208,6 +216,23 @@ impl LoadedConfig {
         Ok(())
     }
 
+    /// Sets the defaults of a personal hub.
+    fn set_personal_defaults(&mut self) -> Result<(), String> {
+        if !self.config.personal {
+            return Ok(());
+        }
+        let is_default = |name| *self.origin(name) == ValueOrigin::Default;
+        let (has_default_data, has_default_socket) = (is_default("data"), is_default("unix"));
+        self.config.any_port = is_default("listen");
+        if has_default_data {
+            self.config.data = user_data_folder()?;
+        }
+        if has_default_socket {
+            self.config.unix = Some(DEFAULT_SOCKET_KEYWORD.into());
+        }
+        Ok(())
+    }
+
     /// Sets the defaults that depend on other values.
     fn set_dependent_defaults(&mut self) {
         let is_default = |name| *self.origin(name) == ValueOrigin::Default;
@@ -254,6 +279,14 @@ impl LoadedConfig {
                 "{open}: no token is required, so {tokens} has no effect; use only one of them"
             ));
         }
+        for other in ["open", "tokens", "behind_proxy"] {
+            if config.personal && *self.origin(other) != ValueOrigin::Default {
+                let (personal, origin) = (self.origin("personal"), self.origin(other));
+                messages.push(format!(
+                    "{personal}: a personal hub serves only its own user, so {origin} does not fit; use only one of them"
+                ));
+            }
+        }
         for (given, missing, name) in [
             (&config.tls_cert, &config.tls_key, ["tls_cert", "tls_key"]),
             (&config.tls_key, &config.tls_cert, ["tls_key", "tls_cert"]),
@@ -281,6 +314,14 @@ impl Default for LoadedConfig {
     fn default() -> Self {
         Self { config: Config::default(), origins: vec![ValueOrigin::Default; KEYS.len()] }
     }
+}
+
+/// Returns the folder for the data of a personal hub (XDG Base Directory Specification).
+fn user_data_folder() -> Result<PathBuf, String> {
+    let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder = variable("XDG_DATA_HOME").or_else(|| variable("HOME").map(|home| home.join(".local/share")));
+    let folder = folder.ok_or("no data folder: set HOME or XDG_DATA_HOME, or use --data DIR")?;
+    Ok(folder.join("sayso"))
 }
 
 /// Returns the hub's environment variables, sorted by name.

@@ -30,6 +30,9 @@ seal::defaults! {
         pub(super) memory: bool = false,
         pub(super) tokens: Option<PathBuf> = None,
         pub(super) open: bool = false,
+        pub(super) personal: bool = false,
+        /// Whether another port may be used if the port of `listen` is in use.
+        pub(super) any_port: bool = false,
         pub(super) host: Vec<String> = Vec::new(),
         pub(super) trusted_proxies: Vec<String> = Vec::new(),
         pub(super) tls_cert: Option<PathBuf> = None,

@@ -296,6 +296,7 @@ pub(super) struct Listener {
     client: TestClient,
     subscription: String,
     stream: EventStream,
+    last_event_id: String,
     /// What the node has said so far.
     pub(super) heard: Vec<String>,
 }
@@ -309,7 +310,13 @@ impl Listener {
         let client = hub.client();
         let subscription = client.subscribe(capabilities);
         let stream = client.open_event_stream(&subscription, None);
-        Self { client, subscription, stream, heard: Vec::new() }
+        Self { client, subscription, stream, last_event_id: String::new(), heard: Vec::new() }
+    }
+
+    /// Connects again after the last event that was heard.
+    pub(super) fn reconnect(&mut self) {
+        self.stream = self.client.open_event_stream(&self.subscription, Some(&self.last_event_id));
+        self.heard.clear();
     }
 
     /// Listens until an event of this type.
@@ -328,6 +335,9 @@ impl Listener {
             let line = self.stream.next_line();
             // The hub also sends comments that keep the connection open.
             assert!(std::time::Instant::now() < give_up_at, "no {expected} after {:#?}", self.heard);
+            if let Some(id) = line.strip_prefix("id: ") {
+                id.clone_into(&mut self.last_event_id);
+            }
             let Some(data) = line.strip_prefix("data: ") else { continue };
             let event: Value = serde_json::from_str(data).unwrap();
             // The hub itself adds changes of state.

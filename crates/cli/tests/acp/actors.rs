@@ -1,0 +1,317 @@
+//! The actors of the tests: an editor, an agent and a listener, all played by the test, around the real gate and the real hub.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+use testing::cli::{KillTimer, binary, send_signal};
+use testing::hub::HubProcess;
+use testing::messages::{REPLY_CAPABILITIES, confirmation_reply, short_type};
+use testing::websocket::WebSocketClient;
+
+/// The agent's program: it copies its standard input into one named pipe and another one to its standard output, so the test is
+/// the agent. It leaves a process behind that only a signal to the group ends.
+const AGENT: &str = r#"echo $$ > "$3"; exec 3<&0; cat <&3 > "$1" & exec cat "$2""#;
+
+/// The gate, with the test at both of its ends.
+pub(super) struct Gate {
+    child: Child,
+    pub(super) editor: Editor,
+    pub(super) agent: Agent,
+    folder: tempfile::TempDir,
+    _timer: KillTimer,
+}
+
+pub(super) struct Editor {
+    to_gate: Option<ChildStdin>,
+    from_gate: BufReader<ChildStdout>,
+}
+
+pub(super) struct Agent {
+    to_gate: Option<File>,
+    from_gate: BufReader<File>,
+}
+
+impl Gate {
+    /// Starts the gate with the hub at this address.
+    pub(super) fn start(hub: &str, options: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let [input, output, pid] = ["input", "output", "pid"].map(|name| folder.path().join(name));
+        for pipe in [&input, &output] {
+            assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
+        }
+        let mut command = Command::new(binary());
+        command.arg("acp").args(["--hub", hub]).args(options);
+        command.args(["--", "/bin/sh", "-c", AGENT, "agent"]).args([&input, &output, &pid]);
+        command.env_remove("SAYSO_URL").env_remove("SAYSO_TOKEN");
+        let log = File::create(folder.path().join("log")).unwrap();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let timer = KillTimer::start(child.id());
+        let editor =
+            Editor { to_gate: child.stdin.take(), from_gate: BufReader::new(child.stdout.take().unwrap()) };
+        // Opening a named pipe waits for the other end.
+        let from_gate = BufReader::new(File::open(&input).unwrap());
+        let to_gate = Some(OpenOptions::new().write(true).open(&output).unwrap());
+        Self { child, editor, agent: Agent { to_gate, from_gate }, folder, _timer: timer }
+    }
+
+    /// Starts the gate and a turn in the session `s1`.
+    pub(super) fn start_turn(hub: &HubProcess) -> Self {
+        let mut gate = Self::start(&format!("http://{}", hub.address), &[]);
+        gate.initialize();
+        gate.prompt("s1", "Clean up.");
+        gate
+    }
+
+    /// Exchanges `initialize`.
+    pub(super) fn initialize(&mut self) {
+        self.pass_to_agent(
+            &json!({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}),
+        );
+        self.pass_to_editor(
+            &json!({"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentInfo":{"name":"tidy","title":"Tidy","version":"1"}}}),
+        );
+    }
+
+    /// Sends a prompt. Its request id is the name of the session.
+    pub(super) fn prompt(&mut self, session: &str, text: &str) {
+        let prompt = json!([{"type":"text","text":text}]);
+        self.pass_to_agent(
+            &json!({"jsonrpc":"2.0","id":session,"method":"session/prompt","params":{"sessionId":session,"prompt":prompt}}),
+        );
+    }
+
+    pub(super) fn end_turn(&mut self, session: &str, stop_reason: &str) {
+        self.pass_to_editor(&json!({"jsonrpc":"2.0","id":session,"result":{"stopReason":stop_reason}}));
+    }
+
+    /// Sends an update of the agent, and checks that the editor gets it.
+    pub(super) fn update(&mut self, session: &str, update: &Value) {
+        self.pass_to_editor(&update_message(session, update));
+    }
+
+    /// Sends a permission request of the agent, and checks that the editor gets it.
+    pub(super) fn request(&mut self, id: impl Into<Value>, tool_call: &Value, options: &Value) {
+        self.pass_to_editor(&permission_request("s1", id, tool_call, options));
+    }
+
+    /// Sends a message of the editor, and checks that the agent gets the same bytes.
+    pub(super) fn pass_to_agent(&mut self, message: &Value) {
+        let line = format!("{message}\n");
+        self.editor.send_raw(line.as_bytes());
+        assert_eq!(self.agent.next_line(), line);
+    }
+
+    /// Sends a message of the agent, and checks that the editor gets the same bytes.
+    pub(super) fn pass_to_editor(&mut self, message: &Value) {
+        let line = format!("{message}\n");
+        self.agent.send_raw(line.as_bytes());
+        assert_eq!(self.editor.next_line(), line);
+    }
+
+    /// Sends a signal to the gate.
+    pub(super) fn signal(&self, signal: &str) {
+        send_signal(&self.child.id().to_string(), signal);
+    }
+
+    /// Sends a signal to the agent's own process.
+    pub(super) fn signal_agent(&self, signal: &str) {
+        let pid = std::fs::read_to_string(self.folder.path().join("pid")).unwrap();
+        send_signal(pid.trim(), signal);
+    }
+
+    /// Waits until the gate exits. Returns its exit code, or `None` if a signal killed it.
+    pub(super) fn wait(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
+    /// Returns what the gate and the agent wrote to standard error.
+    pub(super) fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap()
+    }
+
+    /// Closes both ends in an orderly way. Returns the exit code.
+    pub(super) fn finish(&mut self) -> Option<i32> {
+        self.editor.close();
+        while !self.agent.next_line().is_empty() {}
+        self.agent.close();
+        self.wait()
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Editor {
+    pub(super) fn send_raw(&mut self, bytes: &[u8]) {
+        self.to_gate.as_mut().unwrap().write_all(bytes).unwrap();
+    }
+
+    pub(super) fn send(&mut self, message: &Value) {
+        self.send_raw(format!("{message}\n").as_bytes());
+    }
+
+    /// Answers a permission request.
+    pub(super) fn select(&mut self, id: impl Into<Value>, option: &str) {
+        self.send(&selected(id, option));
+    }
+
+    pub(super) fn next_line(&mut self) -> String {
+        let mut line = String::new();
+        self.from_gate.read_line(&mut line).unwrap();
+        line
+    }
+
+    pub(super) fn next(&mut self) -> Value {
+        let line = self.next_line();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+    }
+
+    pub(super) fn read_exact(&mut self, bytes: usize) -> Vec<u8> {
+        let mut read = vec![0; bytes];
+        self.from_gate.read_exact(&mut read).unwrap();
+        read
+    }
+
+    pub(super) fn close(&mut self) {
+        self.to_gate = None;
+    }
+}
+
+impl Agent {
+    pub(super) fn send_raw(&mut self, bytes: &[u8]) {
+        self.to_gate.as_mut().unwrap().write_all(bytes).unwrap();
+    }
+
+    pub(super) fn next_line(&mut self) -> String {
+        let mut line = String::new();
+        self.from_gate.read_line(&mut line).unwrap();
+        line
+    }
+
+    pub(super) fn next(&mut self) -> Value {
+        let line = self.next_line();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+    }
+
+    pub(super) fn close(&mut self) {
+        self.to_gate = None;
+    }
+}
+
+/// A listener at the hub.
+pub(super) struct Listener {
+    socket: WebSocketClient,
+    subscription: String,
+}
+
+impl Listener {
+    pub(super) fn connect(hub: &HubProcess) -> Self {
+        let (socket, subscription) = WebSocketClient::connect_and_subscribe(hub, REPLY_CAPABILITIES);
+        Self { socket, subscription }
+    }
+
+    /// Returns the next event of this type that satisfies the condition. Other events are skipped.
+    pub(super) fn wait_for(&mut self, kind: &str, condition: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let event = self.socket.next();
+            if short_type(&event) == kind && condition(&event) {
+                return event;
+            }
+        }
+    }
+
+    /// Returns the next event of this type.
+    pub(super) fn next(&mut self, kind: &str) -> Value {
+        self.wait_for(kind, |_| true)
+    }
+
+    /// Returns all events up to and including the next one of this type.
+    pub(super) fn collect_until(&mut self, kind: &str) -> Vec<Value> {
+        let mut events = Vec::new();
+        loop {
+            events.push(self.socket.next());
+            if short_type(events.last().unwrap()) == kind {
+                return events;
+            }
+        }
+    }
+
+    /// Answers a confirmation.
+    pub(super) fn decide(&mut self, question: &Value, decision: &str) {
+        let token = question["reply_token"].as_str().unwrap();
+        self.socket.send(&confirmation_reply(&self.subscription, token, decision));
+    }
+
+    /// Answers a clarification.
+    pub(super) fn choose(&mut self, question: &Value, response: &str) {
+        let reply = confirmation_reply(&self.subscription, question["reply_token"].as_str().unwrap(), "");
+        let mut reply: Value = serde_json::from_str(&reply).unwrap();
+        let members = reply.as_object_mut().unwrap();
+        members.remove("decision");
+        members.insert("type".into(), "clarification.reply".into());
+        members.insert("response".into(), response.into());
+        self.socket.send(&reply.to_string());
+    }
+
+    /// Stops a session of the hub.
+    pub(super) fn stop(&mut self, session: &str) {
+        let reply = confirmation_reply(&self.subscription, "rpl_none", "");
+        let timestamp = serde_json::from_str::<Value>(&reply).unwrap()["timestamp"].clone();
+        let stop = json!({"type":"sayso:session.stop","session_id":session,"subscription_id":self.subscription,"timestamp":timestamp});
+        self.socket.send(&stop.to_string());
+    }
+}
+
+pub(super) fn update_message(session: &str, update: &Value) -> Value {
+    json!({"jsonrpc":"2.0","method":"session/update","params":{"sessionId":session,"update":update}})
+}
+
+pub(super) fn permission_request(
+    session: &str,
+    id: impl Into<Value>,
+    tool_call: &Value,
+    options: &Value,
+) -> Value {
+    let id = id.into();
+    json!({"jsonrpc":"2.0","id":id,"method":"session/request_permission","params":{"sessionId":session,"toolCall":tool_call,"options":options}})
+}
+
+pub(super) fn selected(id: impl Into<Value>, option: &str) -> Value {
+    let id = id.into();
+    json!({"jsonrpc":"2.0","id":id,"result":{"outcome":{"outcome":"selected","optionId":option}}})
+}
+
+pub(super) fn cancel_request(id: impl Into<Value>) -> Value {
+    let id = id.into();
+    json!({"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":id}})
+}
+
+/// A call that deletes the build folder.
+pub(super) fn delete_call() -> Value {
+    json!({"toolCallId":"t1","title":"Terminal","kind":"execute","status":"pending","rawInput":{"command":"rm -r build"}})
+}
+
+/// The options to allow or reject once.
+pub(super) fn once_options() -> Value {
+    json!([{"optionId":"go","name":"Yes","kind":"allow_once"},{"optionId":"no","name":"No","kind":"reject_once"}])
+}
+
+/// Options like those of real agents, with one that lasts.
+pub(super) fn lasting_options() -> Value {
+    json!([
+        {"optionId":"forever","name":"Allow for this session","kind":"allow_always"},
+        {"optionId":"go","name":"Allow","kind":"allow_once"},
+        {"optionId":"no","name":"Reject","kind":"reject_once"},
+    ])
+}

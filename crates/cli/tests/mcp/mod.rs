@@ -1,0 +1,8 @@
+//! `sayso mcp`: the gate in front of an MCP server.
+
+mod child_process;
+mod hostile;
+mod kill;
+mod questions;
+mod support;
+mod transparency;

@@ -1,0 +1,214 @@
+//! Whether coding agents and MCP clients are connected, and whether their configuration works.
+
+use crate::setup::{
+    Harness, HookState, InstalledVersion, McpClient, McpServerState, SetupError, SetupScope,
+    are_hooks_disabled, are_hooks_trusted, hook_state, installed_version, mcp_servers, version_problem,
+};
+
+use super::{Doctor, Finding, Severity, program_search};
+
+pub(super) async fn check(doctor: &Doctor) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut is_connected = false;
+    for harness in Harness::ALL {
+        let version = match doctor.search_path.find(harness.program()) {
+            Some(program) => installed_version(&program).await,
+            None => InstalledVersion::NotFound,
+        };
+        let mut is_harness_connected = false;
+        for scope in [SetupScope::User, SetupScope::Project(doctor.project.clone())] {
+            let checked = check_hooks(doctor, harness, &version, &scope);
+            is_harness_connected |= !checked.is_empty();
+            findings.extend(checked);
+        }
+        is_connected |= is_harness_connected;
+        if !is_harness_connected {
+            findings.push(match version {
+                InstalledVersion::NotFound => Finding::note(format!("{harness} is not installed.")),
+                _ => Finding::note(format!(
+                    "{harness} is installed, but not set up. To hear it, run `sayso setup {}`.",
+                    harness.id()
+                )),
+            });
+        }
+    }
+    for client in McpClient::ALL {
+        for scope in [SetupScope::User, SetupScope::Project(doctor.project.clone())] {
+            let checked = check_servers(doctor, client, &scope);
+            is_connected |= checked.iter().any(|finding| finding.severity == Severity::Ok);
+            findings.extend(checked);
+        }
+    }
+    if !is_connected {
+        findings.push(Finding::problem(
+            "No agent is connected to sayso. Run `sayso setup claude`, or see `sayso setup --help`.",
+        ));
+    }
+    findings
+}
+
+/// Checks the hooks of a harness. Returns nothing if there are none.
+fn check_hooks(
+    doctor: &Doctor,
+    harness: Harness,
+    version: &InstalledVersion,
+    scope: &SetupScope,
+) -> Vec<Finding> {
+    let (name, option) = match scope {
+        SetupScope::User => (harness.to_string(), ""),
+        SetupScope::Project(_) => (format!("{harness} in this project"), " --project"),
+    };
+    let repair = format!("Run `sayso setup {}{option}`", harness.id());
+    let state = match hook_state(harness, &doctor.places, scope) {
+        Ok(Some(state)) => state,
+        Ok(None) => return Vec::new(),
+        Err(error) => return vec![unreadable(&name, &error)],
+    };
+    if state.programs.is_empty() {
+        return Vec::new();
+    }
+    let mut problems = Vec::new();
+    if !state.missing.is_empty() {
+        problems.push(format!("{name}: hooks are missing for {}. {repair}.", state.missing.join(", ")));
+    }
+    problems.extend(program_problems(doctor, &name, &repair, &state.programs));
+    problems.extend(switched_off(doctor, harness, scope, &name, &state));
+    if let Some(problem) = version_problem(harness, version) {
+        problems.push(format!("{name}: {problem}"));
+    }
+    let mut findings: Vec<_> = problems.into_iter().map(Finding::problem).collect();
+    if findings.is_empty() {
+        let version = match version {
+            InstalledVersion::Known(version) => format!(" Version {version} is installed."),
+            InstalledVersion::NotFound => format!(" {harness} itself was not found on the path."),
+            InstalledVersion::Unknown => String::new(),
+        };
+        let file = harness.hook_file(&doctor.places, scope);
+        findings.push(Finding::ok(format!("{name} is set up, in {}.{version}", file.display())));
+    }
+    findings.extend(outdated_programs(doctor, &name, &repair, &state.programs));
+    findings
+}
+
+/// Returns why the hooks that are there do not run.
+fn switched_off(
+    doctor: &Doctor,
+    harness: Harness,
+    scope: &SetupScope,
+    name: &str,
+    state: &HookState,
+) -> Vec<String> {
+    let mut problems = Vec::new();
+    match harness {
+        Harness::Claude => {
+            if state.is_disabled {
+                problems.push(format!(
+                    "{name}: disableAllHooks switches all hooks off. Remove it from the settings."
+                ));
+            }
+            // The settings of a project apply to the hooks of the user as well.
+            for file in [".claude/settings.json", ".claude/settings.local.json"] {
+                let path = doctor.project.join(file);
+                if are_hooks_disabled(harness, &path).unwrap_or(false) && !state.is_disabled {
+                    problems.push(format!(
+                        "{name}: disableAllHooks in {} switches all hooks off in this project.",
+                        path.display()
+                    ));
+                }
+            }
+        }
+        Harness::Gemini if state.is_disabled => {
+            problems.push(format!("{name}: hooksConfig.enabled is false, which switches all hooks off. Remove it from the settings."));
+        }
+        Harness::Codex => {
+            let config = Harness::codex_config(&doctor.places);
+            match are_hooks_disabled(harness, &config) {
+                Ok(true) => problems.push(format!(
+                    "{name}: hooks are switched off under [features] in {}.",
+                    config.display()
+                )),
+                Ok(false) => {}
+                Err(error) => problems.push(format!("{name}: {error}.")),
+            }
+            if !are_hooks_trusted(&doctor.places, scope).unwrap_or(false) {
+                problems.push(format!(
+                    "{name}: the hooks are not trusted yet, so Codex skips them. Start codex, type /hooks, and trust the hooks of sayso."
+                ));
+            }
+        }
+        _ => {}
+    }
+    problems
+}
+
+fn program_problems(doctor: &Doctor, name: &str, repair: &str, programs: &[String]) -> Vec<String> {
+    let missing = programs.iter().filter(|program| doctor.search_path.find(program).is_none());
+    missing
+        .map(|program| {
+            format!(
+                "{name}: the configuration starts {program}, which is not there or not a program. {repair}."
+            )
+        })
+        .collect()
+}
+
+/// Returns notes about programs that are another copy of sayso than the one that runs.
+fn outdated_programs(doctor: &Doctor, name: &str, repair: &str, programs: &[String]) -> Vec<Finding> {
+    let found = programs.iter().filter_map(|program| doctor.search_path.find(program));
+    let others = found.filter(|path| !program_search::is_same_file(path, &doctor.program));
+    others
+        .map(|path| {
+            Finding::note(format!(
+                "{name} uses another copy of sayso, at {}. {repair} to use this one.",
+                path.display()
+            ))
+        })
+        .collect()
+}
+
+/// Checks the MCP servers of a client. Returns nothing if none is wrapped.
+fn check_servers(doctor: &Doctor, client: McpClient, scope: &SetupScope) -> Vec<Finding> {
+    let (name, option) = match scope {
+        SetupScope::User => (format!("MCP servers of {client}"), ""),
+        SetupScope::Project(_) => (format!("MCP servers of {client} in this project"), " --project"),
+    };
+    let servers = match mcp_servers(client, &doctor.places, scope) {
+        Ok(servers) => servers.unwrap_or_default(),
+        Err(error) => return vec![unreadable(&name, &error)],
+    };
+    let mut programs = Vec::new();
+    let (mut wrapped, mut direct) = (Vec::new(), Vec::new());
+    for server in servers {
+        match server.state {
+            McpServerState::Wrapped { program } => {
+                wrapped.push(server.name);
+                if !programs.contains(&program) {
+                    programs.push(program);
+                }
+            }
+            McpServerState::Direct => direct.push(server.name),
+            McpServerState::Unsupported(_) => {}
+        }
+    }
+    if wrapped.is_empty() {
+        return Vec::new();
+    }
+    let repair = format!("Run `sayso setup mcp {}{option}`", client.id());
+    let problems = program_problems(doctor, &name, &repair, &programs);
+    let mut findings: Vec<_> = problems.into_iter().map(Finding::problem).collect();
+    if findings.is_empty() {
+        findings.push(Finding::ok(format!("{name}: {} through sayso.", wrapped.join(", "))));
+    }
+    if !direct.is_empty() {
+        findings.push(Finding::note(format!(
+            "{name}: {} without sayso. {repair} to change that.",
+            direct.join(", ")
+        )));
+    }
+    findings.extend(outdated_programs(doctor, &name, &repair, &programs));
+    findings
+}
+
+fn unreadable(name: &str, error: &SetupError) -> Finding {
+    Finding::problem(format!("{name}: {error}. Correct the file."))
+}

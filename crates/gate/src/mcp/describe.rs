@@ -1,0 +1,134 @@
+//! Says in words what a call does.
+
+use seal::json::{JsonKind, JsonValue};
+
+/// Maximum number of characters of one text in a sentence. The question's details contain the whole text.
+const MAX_VALUE_CHARS: usize = 600;
+/// Maximum number of characters of all arguments in a sentence.
+const MAX_ARGUMENTS_CHARS: usize = 8_000;
+/// Maximum depth of nested values that are said in words. Deeper ones are read as JSON.
+const MAX_DEPTH: usize = 4;
+/// Maximum number of characters of a name in a sentence.
+const MAX_NAME_CHARS: usize = 100;
+
+/// Returns a sentence that names each argument with its value, or `None` if there are no arguments.
+pub(crate) fn describe_arguments(arguments: Option<&JsonValue<'_>>) -> Option<String> {
+    let arguments = arguments?;
+    if arguments.kind() != JsonKind::Object {
+        return Some(format!("The argument is {}.", describe_value(arguments, 0)));
+    }
+    let mut text = String::new();
+    let total = arguments.members().count();
+    for (index, (key, value)) in arguments.members().enumerate() {
+        if text.len() > MAX_ARGUMENTS_CHARS {
+            let rest = total - index;
+            let (noun, verb) = if rest == 1 { ("argument", "is") } else { ("arguments", "are") };
+            text.push_str(&format!(" {rest} more {noun} {verb} only in the details."));
+            break;
+        }
+        if index > 0 {
+            text.push(' ');
+        }
+        let name = make_harmless(&key.text().unwrap_or_default(), MAX_NAME_CHARS);
+        let value = describe_value(&value, 0);
+        let end = if value.ends_with(['.', '!', '?']) { "" } else { "." };
+        text.push_str(&format!("{name}: {value}{end}"));
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+fn describe_value(value: &JsonValue<'_>, depth: usize) -> String {
+    if depth >= MAX_DEPTH {
+        return make_harmless(value.source(), MAX_VALUE_CHARS);
+    }
+    match value.kind() {
+        JsonKind::Null => "nothing".to_owned(),
+        JsonKind::Bool => if value.as_bool() == Some(true) { "yes" } else { "no" }.to_owned(),
+        JsonKind::Number => make_harmless(value.source(), MAX_VALUE_CHARS),
+        JsonKind::Text => match &*value.text().unwrap_or_default() {
+            "" => "an empty text".to_owned(),
+            text => make_harmless(text, MAX_VALUE_CHARS),
+        },
+        JsonKind::Array => {
+            let items = value.items().map(|item| describe_value(&item, depth + 1));
+            list(items, "an empty list", |count| format!("{count} values"))
+        }
+        JsonKind::Object => {
+            let members = value.members().map(|(key, value)| {
+                let name = make_harmless(&key.text().unwrap_or_default(), MAX_NAME_CHARS);
+                format!("{name} {}", describe_value(&value, depth + 1))
+            });
+            list(members, "an empty object", |count| format!("{count} members"))
+        }
+    }
+}
+
+fn list(items: impl Iterator<Item = String>, empty: &str, count: impl Fn(usize) -> String) -> String {
+    let mut text = String::new();
+    let mut total = 0_usize;
+    for item in items {
+        total += 1;
+        if text.len() > MAX_ARGUMENTS_CHARS {
+            continue;
+        }
+        if total > 1 {
+            text.push_str("; ");
+        }
+        text.push_str(&item);
+    }
+    match total {
+        0 => empty.to_owned(),
+        1 => text,
+        _ => format!("{}: {text}", count(total)),
+    }
+}
+
+/// Returns a text that can be read aloud and shown in a terminal: control characters and bidirectional controls are named, line
+/// breaks become spaces, and a long text is cut, with its length.
+pub(crate) fn make_harmless(text: &str, max_chars: usize) -> String {
+    let total = text.chars().count();
+    let cut: String =
+        text.chars().take(max_chars).map(|c| if matches!(c, '\n' | '\t') { ' ' } else { c }).collect();
+    let name = |code: u32| format!("(control character U+{code:04X})");
+    let mut harmless = seal::escape_controls(&cut, name);
+    if total > max_chars {
+        harmless.push_str(&format!("… (the first {max_chars} of {total} characters; the details have all)"));
+    }
+    harmless
+}
+
+#[cfg(test)]
+mod tests {
+    use seal::json::Tape;
+
+    use super::*;
+
+    fn words(text: &str) -> Option<String> {
+        let mut tape = Tape::default();
+        describe_arguments(Some(&tape.read(text).unwrap().root()))
+    }
+
+    #[test]
+    fn every_argument_is_said_in_words() {
+        let text =
+            r#"{"path":"/tmp/a b","recursive":true,"count":3,"tags":["x","y"],"where":{"a":null},"note":""}"#;
+        assert_eq!(
+            words(text).unwrap(),
+            "path: /tmp/a b. recursive: yes. count: 3. tags: 2 values: x; y. where: a nothing. note: an empty text."
+        );
+        assert_eq!(words("{}"), None);
+        assert_eq!(words("[1]").unwrap(), "The argument is 1.");
+    }
+
+    #[test]
+    fn dangerous_characters_are_named_and_long_texts_are_cut() {
+        let said = words("{\"c\":\"rm \\u001b[2K\\u202Etxt\"}").unwrap();
+        assert_eq!(said, "c: rm (control character U+001B)[2K(control character U+202E)txt.");
+        let long = words(&format!(r#"{{"c":"{}"}}"#, "a".repeat(5000))).unwrap();
+        assert!(long.ends_with("… (the first 600 of 5000 characters; the details have all)."), "{long}");
+        let many: Vec<_> = (0..500).map(|i| format!(r#""k{i}":"{}""#, "b".repeat(100))).collect();
+        let many = words(&format!("{{{}}}", many.join(","))).unwrap();
+        assert!(many.ends_with("more arguments are only in the details."), "{many}");
+        assert!(many.len() < 16_000);
+    }
+}

@@ -1,0 +1,243 @@
+//! Offers a server's elicitations to listeners, as clarifications.
+//!
+//! The host gets the request as well; the first answer counts. If nobody answers here, the host's answer remains.
+
+use sayso::{ClarificationAnswer, ClarificationRequest, Session};
+use seal::json::{JsonKind, JsonValue, JsonWriter, Tape, write_object};
+
+use super::describe::make_harmless;
+use super::message::RequestId;
+
+/// Maximum number of fields of a form. A longer form is left to the host.
+const MAX_FIELDS: usize = 16;
+/// Maximum number of choices of a field.
+const MAX_CHOICES: usize = 32;
+const MAX_TEXT_CHARS: usize = 2_000;
+
+/// A field of a form.
+#[derive(Debug, PartialEq)]
+struct Field {
+    name: String,
+    question: String,
+    kind: FieldKind,
+    is_required: bool,
+}
+
+#[derive(Debug, PartialEq)]
+enum FieldKind {
+    Text,
+    Number {
+        is_integer: bool,
+    },
+    YesNo,
+    /// The values and their labels.
+    Choice(Vec<(String, String)>),
+}
+
+/// Asks the listeners. Returns the response to the server, or `None` if nobody answered or the form cannot be asked in words.
+pub(crate) async fn ask(session: &Session, id: &RequestId, request: &str) -> Option<String> {
+    let form = Form::read(request)?;
+    let opening = ClarificationRequest::new(form.opening()).accept_yes_no();
+    match session.clarify(opening).await.ok()? {
+        ClarificationAnswer::YesNo(true) => {}
+        ClarificationAnswer::YesNo(false) => return Some(response(id, "decline", None)),
+        _ => return None,
+    }
+    if form.url.is_some() {
+        return Some(response(id, "accept", None));
+    }
+    let mut content = JsonWriter::with_capacity(256);
+    content.open_object();
+    for field in &form.fields {
+        let answer = session.clarify(field.to_request()).await.ok()?;
+        if !field.write(&answer, &mut content)? && field.is_required {
+            return None;
+        }
+    }
+    content.close_object();
+    Some(response(id, "accept", Some(&content.finish())))
+}
+
+fn response(id: &RequestId, action: &str, content: Option<&str>) -> String {
+    write_object(|out| {
+        out.plain_member("jsonrpc", "2.0");
+        id.write(out.key("id"));
+        out.key("result").object(|out| {
+            out.key("action").text(action);
+            if let Some(content) = content {
+                out.key("content").raw(content);
+            }
+        });
+    })
+}
+
+#[derive(Debug, PartialEq)]
+struct Form {
+    message: String,
+    url: Option<String>,
+    fields: Vec<Field>,
+}
+
+impl Form {
+    /// Reads the request. Returns `None` if the form has fields that cannot be asked in words.
+    fn read(request: &str) -> Option<Self> {
+        let mut tape = Tape::default();
+        let doc = tape.read(request).ok()?;
+        let params = doc.root().member("params")?;
+        let message = make_harmless(&params.member("message")?.text()?, MAX_TEXT_CHARS);
+        if params.member("mode").is_some_and(|mode| mode.is_text("url")) {
+            let url = make_harmless(&params.member("url")?.text()?, MAX_TEXT_CHARS);
+            return Some(Self { message, url: Some(url), fields: Vec::new() });
+        }
+        let schema = params.member("requestedSchema")?;
+        let required: Vec<_> = schema.member("required").into_iter().flat_map(|list| list.items()).collect();
+        let is_required = |name: &str| required.iter().any(|item| item.is_text(name));
+        let mut fields = Vec::new();
+        for (name, field) in schema.member("properties")?.members() {
+            let name = name.text()?.into_owned();
+            let (question, kind) = (describe_field(&name, &field), read_kind(&field)?);
+            fields.push(Field { is_required: is_required(&name), name, question, kind });
+        }
+        (fields.len() <= MAX_FIELDS).then_some(Self { message, url: None, fields })
+    }
+
+    fn opening(&self) -> String {
+        match (&self.url, self.fields.len()) {
+            (Some(url), _) => {
+                format!("The server asks you to open a web page: {}. {} Do you want to?", url, self.message)
+            }
+            (None, 0) => format!("The server asks: {} Do you agree?", self.message),
+            (None, 1) => format!("The server asks: {} Do you want to answer here?", self.message),
+            (None, count) => {
+                format!(
+                    "The server asks: {} It has {count} fields. Do you want to answer here?",
+                    self.message
+                )
+            }
+        }
+    }
+}
+
+impl Field {
+    fn to_request(&self) -> ClarificationRequest {
+        let request = ClarificationRequest::new(self.question.as_str());
+        match &self.kind {
+            FieldKind::Text => request,
+            FieldKind::Number { .. } => request.accept_number(),
+            FieldKind::YesNo => request.accept_yes_no(),
+            FieldKind::Choice(choices) => {
+                choices.iter().fold(request, |request, (value, label)| request.choice(value, label.as_str()))
+            }
+        }
+    }
+
+    /// Writes the answer. Returns whether there is one, or `None` if it does not fit the field.
+    fn write(&self, answer: &ClarificationAnswer, out: &mut JsonWriter) -> Option<bool> {
+        match (answer, &self.kind) {
+            (ClarificationAnswer::Text(text), FieldKind::Text) => out.key(&self.name).text(text),
+            (ClarificationAnswer::Text(value), FieldKind::Choice(choices)) => {
+                choices.iter().find(|(known, _)| known == value)?;
+                out.key(&self.name).text(value);
+            }
+            (ClarificationAnswer::YesNo(is_yes), FieldKind::YesNo) => out.key(&self.name).boolean(*is_yes),
+            (ClarificationAnswer::Number(number), FieldKind::Number { is_integer }) => {
+                if *is_integer && number.fract() != 0.0 {
+                    return None;
+                }
+                out.key(&self.name).number(*number);
+            }
+            (ClarificationAnswer::Unanswered(_), _) => return Some(false),
+            _ => return None,
+        }
+        Some(true)
+    }
+}
+
+fn describe_field(name: &str, field: &JsonValue<'_>) -> String {
+    let text = |key| field.member(key).and_then(|text| text.text());
+    let title = text("title").unwrap_or_else(|| name.to_owned().into());
+    let title = make_harmless(&title, MAX_TEXT_CHARS);
+    match text("description") {
+        Some(description) => format!("{title}: {}", make_harmless(&description, MAX_TEXT_CHARS)),
+        None => format!("{title}?"),
+    }
+}
+
+fn read_kind(field: &JsonValue<'_>) -> Option<FieldKind> {
+    let kind = field.member("type")?;
+    let texts = |key: &str| -> Option<Vec<String>> {
+        let list = field.member(key).filter(|list| list.kind() == JsonKind::Array)?;
+        list.items().map(|item| Some(item.text()?.into_owned())).collect()
+    };
+    match &*kind.text()? {
+        "boolean" => Some(FieldKind::YesNo),
+        "number" => Some(FieldKind::Number { is_integer: false }),
+        "integer" => Some(FieldKind::Number { is_integer: true }),
+        "string" => {
+            let choices: Option<Vec<(String, String)>> = match texts("enum") {
+                Some(values) => {
+                    let labels = texts("enumNames").filter(|labels| labels.len() == values.len());
+                    let labels = labels.unwrap_or_else(|| values.clone());
+                    Some(values.into_iter().zip(labels).collect())
+                }
+                None => field.member("oneOf").map(|list| {
+                    let choice = |item: JsonValue<'_>| {
+                        let value = item.member("const")?.text()?.into_owned();
+                        let label = item.member("title").and_then(|title| title.text());
+                        Some((value.clone(), label.map_or(value, std::borrow::Cow::into_owned)))
+                    };
+                    list.items().filter_map(choice).collect()
+                }),
+            };
+            match choices {
+                None => Some(FieldKind::Text),
+                Some(choices) if choices.is_empty() || choices.len() > MAX_CHOICES => None,
+                Some(choices) => Some(FieldKind::Choice(
+                    choices.into_iter().map(|(value, label)| (value, make_harmless(&label, 200))).collect(),
+                )),
+            }
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_is_asked_field_by_field() {
+        let form = Form::read(
+            r#"{"method":"elicitation/create","params":{"message":"Who are you?","requestedSchema":{"type":"object","properties":{"name":{"type":"string","description":"Your name"},"age":{"type":"integer"},"colour":{"type":"string","enum":["r","g"],"enumNames":["Red","Green"]}},"required":["name"]}}}"#,
+        )
+        .unwrap();
+        assert_eq!(
+            form.opening(),
+            "The server asks: Who are you? It has 3 fields. Do you want to answer here?"
+        );
+        assert_eq!(form.fields[0].question, "name: Your name");
+        assert!(form.fields[0].is_required && !form.fields[1].is_required);
+        let colours = vec![("r".to_owned(), "Red".to_owned()), ("g".to_owned(), "Green".to_owned())];
+        assert_eq!(form.fields[2].kind, FieldKind::Choice(colours));
+        let mut out = JsonWriter::with_capacity(0);
+        out.open_object();
+        assert_eq!(form.fields[0].write(&ClarificationAnswer::Text("Ana".to_owned()), &mut out), Some(true));
+        assert_eq!(form.fields[1].write(&ClarificationAnswer::Number(2.5), &mut out), None);
+        assert_eq!(form.fields[1].write(&ClarificationAnswer::Number(3.0), &mut out), Some(true));
+        assert_eq!(form.fields[2].write(&ClarificationAnswer::Text("b".to_owned()), &mut out), None);
+        out.close_object();
+        assert_eq!(out.finish(), r#"{"name":"Ana","age":3}"#);
+    }
+
+    #[test]
+    fn a_form_with_other_fields_is_left_to_the_host() {
+        let form = |field: &str| {
+            Form::read(&format!(
+                r#"{{"params":{{"message":"?","requestedSchema":{{"properties":{{"a":{field}}}}}}}}}"#
+            ))
+        };
+        assert!(form(r#"{"type":"array"}"#).is_none());
+        assert!(form(r#"{"type":"object"}"#).is_none());
+        assert!(form(r#"{"type":"string"}"#).is_some());
+    }
+}

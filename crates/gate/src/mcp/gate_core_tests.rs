@@ -1,0 +1,257 @@
+//! Tests of the core with a clock of their own.
+
+use super::*;
+use crate::mcp::trust::ServerTrust;
+
+struct Fixture {
+    core: GateCore,
+    now: Instant,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let trust = ServerTrust { allow: vec!["read".to_owned()], ..ServerTrust::default() };
+        let core = GateCore::new("files".to_owned(), Tools::new(trust, Some(HashMap::new())), false);
+        let mut fixture = Self { core, now: Instant::now() };
+        fixture.host(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#);
+        fixture
+            .server(r#"{"jsonrpc":"2.0","id":"list","result":{"tools":[{"name":"read"},{"name":"write"}]}}"#);
+        fixture
+    }
+
+    fn host(&mut self, line: &str) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        self.core.handle_host_line(format!("{line}\n").into_bytes(), self.now, &mut effects);
+        effects
+    }
+
+    fn server(&mut self, line: &str) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        self.core.handle_server_line(format!("{line}\n").into_bytes(), self.now, &mut effects);
+        effects
+    }
+
+    fn call(&mut self, id: usize, argument: usize) -> Vec<Effect> {
+        self.host(&call_line(id, "write", &format!(r#"{{"n":{argument}}}"#), ""))
+    }
+
+    fn cancel(&mut self, id: usize) -> Vec<Effect> {
+        self.host(&format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+        ))
+    }
+
+    fn yes(&mut self, question: QuestionId) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        self.core.handle_answer(question, QuestionOutcome::Granted, self.now, &mut effects);
+        effects
+    }
+
+    fn spent(&mut self, question: QuestionId, call: CallNumber) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        self.core.handle_spent(question, call, Ok(()), &mut effects);
+        effects
+    }
+}
+
+fn call_line(id: usize, tool: &str, arguments: &str, more: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}{more}}}}}"#
+    )
+}
+
+fn asked(effects: &[Effect]) -> Option<QuestionId> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Ask(question, _) => Some(*question),
+        _ => None,
+    })
+}
+
+fn spends(effects: &[Effect]) -> Option<(QuestionId, CallNumber, bool)> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Spend { question, call, is_late } => Some((*question, *call, *is_late)),
+        _ => None,
+    })
+}
+
+fn to_server(effects: &[Effect]) -> Vec<&str> {
+    let lines = effects.iter().filter_map(|effect| match effect {
+        Effect::ToServer(line) => Some(std::str::from_utf8(line).unwrap()),
+        _ => None,
+    });
+    lines.collect()
+}
+
+fn to_host(effects: &[Effect]) -> Vec<&str> {
+    let lines = effects.iter().filter_map(|effect| match effect {
+        Effect::ToHost(line) => Some(std::str::from_utf8(line).unwrap()),
+        _ => None,
+    });
+    lines.collect()
+}
+
+/// Makes a call, cancels it, and lets the person say yes afterwards.
+fn late_yes(fixture: &mut Fixture, id: usize, argument: usize) {
+    let question = asked(&fixture.call(id, argument)).expect("a question");
+    assert!(to_server(&fixture.cancel(id)).is_empty());
+    let effects = fixture.yes(question);
+    assert!(spends(&effects).is_none() && to_server(&effects).is_empty());
+}
+
+#[test]
+fn a_call_is_sent_only_when_the_hub_has_accepted_that_the_yes_is_spent() {
+    let mut fixture = Fixture::new();
+    let question = asked(&fixture.call(1, 1)).unwrap();
+    let effects = fixture.yes(question);
+    assert!(to_server(&effects).is_empty());
+    let (question, call, is_late) = spends(&effects).unwrap();
+    assert!(!is_late);
+    // The host cancels at the last moment. The yes is spent, but the call is not made.
+    fixture.cancel(1);
+    let effects = fixture.spent(question, call);
+    assert!(to_server(&effects).is_empty());
+    assert!(matches!(effects[..], [Effect::Finish(_, CallOutcome::NotMade)]), "{effects:?}");
+    // The hub refuses.
+    let question = asked(&fixture.call(2, 2)).unwrap();
+    let (question, call, _) = spends(&fixture.yes(question)).unwrap();
+    let mut effects = Vec::new();
+    fixture.core.handle_spent(question, call, Err("no".to_owned()), &mut effects);
+    assert!(to_server(&effects).is_empty());
+    assert!(to_host(&effects)[0].contains(r#""isError":true"#));
+}
+
+#[test]
+fn a_late_yes_expires() {
+    let mut fixture = Fixture::new();
+    late_yes(&mut fixture, 1, 1);
+    late_yes(&mut fixture, 2, 2);
+    fixture.now += REMEMBERED_ANSWER_LIFETIME - std::time::Duration::from_millis(1);
+    let effects = fixture.call(3, 1);
+    assert!(spends(&effects).is_some_and(|(.., is_late)| is_late), "{effects:?}");
+    fixture.now += std::time::Duration::from_millis(1);
+    let effects = fixture.call(4, 2);
+    assert!(asked(&effects).is_some() && spends(&effects).is_none(), "{effects:?}");
+}
+
+#[test]
+fn only_a_few_late_yeses_are_remembered_and_a_stop_forgets_them() {
+    let mut fixture = Fixture::new();
+    for number in 0..=MAX_REMEMBERED_ANSWERS {
+        late_yes(&mut fixture, number, number);
+    }
+    assert!(asked(&fixture.call(100, 0)).is_some(), "the oldest is forgotten");
+    assert!(spends(&fixture.call(101, 1)).is_some());
+    fixture.core.handle_person_stop(&mut Vec::new());
+    assert!(asked(&fixture.call(102, 2)).is_some());
+}
+
+#[test]
+fn a_retry_with_input_expires_and_is_limited() {
+    let mut fixture = Fixture::new();
+    let run = |fixture: &mut Fixture, number: usize| {
+        let question = asked(&fixture.call(number, number)).expect("a question");
+        let (question, call, _) = spends(&fixture.yes(question)).unwrap();
+        assert_eq!(to_server(&fixture.spent(question, call)).len(), 1);
+        let response =
+            format!(r#"{{"id":{number},"result":{{"resultType":"input_required","requestState":"s"}}}}"#);
+        assert_eq!(to_host(&fixture.server(&response)).len(), 1);
+    };
+    let retry = |fixture: &mut Fixture, number: usize| {
+        fixture.host(&call_line(
+            number + 1000,
+            "write",
+            &format!(r#"{{"n":{number}}}"#),
+            r#","requestState":"s""#,
+        ))
+    };
+    run(&mut fixture, 1);
+    fixture.now += RETRY_LIFETIME;
+    assert!(asked(&retry(&mut fixture, 1)).is_some());
+    for number in 2..=MAX_PENDING_RETRIES + 2 {
+        run(&mut fixture, number);
+    }
+    assert!(asked(&retry(&mut fixture, 2)).is_some(), "the oldest is forgotten");
+    assert_eq!(to_server(&retry(&mut fixture, 3)).len(), 1);
+    // Without the state, it is another call.
+    assert!(asked(&fixture.call(5000, 4)).is_some());
+}
+
+#[test]
+fn after_the_end_no_call_is_sent() {
+    let mut fixture = Fixture::new();
+    let question = asked(&fixture.call(1, 1)).unwrap();
+    let mut effects = Vec::new();
+    fixture.core.close(&mut effects);
+    assert!(matches!(effects[0], Effect::WithdrawAll));
+    assert!(to_host(&effects)[0].contains("closed before a person answered"));
+    let effects = fixture.yes(question);
+    assert!(matches!(effects[..], [Effect::ForgetYes(_)]), "{effects:?}");
+    assert!(to_host(&fixture.call(2, 2))[0].contains(r#""isError":true"#));
+}
+
+#[test]
+fn long_batches_and_too_many_batches_with_gated_calls_are_refused() {
+    let mut fixture = Fixture::new();
+    let items: Vec<_> = (0..=MAX_BATCH_MESSAGES).map(|id| call_line(id, "write", "{}", "")).collect();
+    let effects = fixture.host(&format!("[{}]", items.join(",")));
+    assert!(
+        matches!(&effects[..], [Effect::ToHost(line)] if line.starts_with(b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\""))
+    );
+    for number in 0..MAX_OPEN_BATCHES {
+        let effects =
+            fixture.host(&format!("[{}]", call_line(number, "write", &format!(r#"{{"n":{number}}}"#), "")));
+        assert!(asked(&effects).is_some(), "{effects:?}");
+    }
+    let effects = fixture.host(&format!("[{}]", call_line(9999, "write", r#"{"n":9999}"#, "")));
+    assert!(to_host(&effects)[0].contains("too many batches"), "{effects:?}");
+}
+
+#[test]
+fn calls_beyond_the_limit_of_narration_pass_and_this_is_said_once() {
+    let mut fixture = Fixture::new();
+    let mut announcements = 0;
+    for id in 0..MAX_NARRATED_CALLS + 10 {
+        let effects = fixture.host(&call_line(id, "read", "{}", ""));
+        assert_eq!(to_server(&effects).len(), 1);
+        announcements += effects.iter().filter(|effect| matches!(effect, Effect::Announce(_))).count();
+    }
+    assert_eq!(announcements, 1);
+}
+
+#[test]
+fn a_server_that_answers_a_batch_answers_each_of_its_calls() {
+    let mut fixture = Fixture::new();
+    let effects =
+        fixture.host(&format!("[{},{}]", call_line(1, "read", "{}", ""), call_line(2, "read", "{}", "")));
+    assert_eq!(to_server(&effects).len(), 1);
+    let response = r#"[{"jsonrpc":"2.0","id":1,"result":{"content":[]}},{"jsonrpc":"2.0","id":2,"error":{"message":"bad"}}]"#;
+    let effects = fixture.server(response);
+    let outcomes: Vec<_> = effects.iter().filter(|effect| matches!(effect, Effect::Finish(..))).collect();
+    assert_eq!(outcomes.len(), 2);
+    assert_eq!(to_host(&effects), [format!("{response}\n")]);
+}
+
+#[test]
+fn names_for_aaep_are_valid_and_different() {
+    let names = [
+        ("files", "delete"),
+        ("files", "delete!"),
+        ("files", "delete?"),
+        ("fi.les", "delete"),
+        ("fi", "les.delete"),
+        ("1", "x"),
+        ("ü", "x"),
+        ("ä", "x"),
+    ];
+    let names: Vec<_> = names.iter().map(|(server, tool)| action_tool_name(server, tool)).collect();
+    assert_eq!(names[0], "files.delete");
+    for (index, name) in names.iter().enumerate() {
+        assert!(name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'), "{name}");
+        assert!(
+            name.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c)) && name.len() <= 256,
+            "{name}"
+        );
+        assert!(!names[..index].contains(name), "{name}");
+    }
+    assert!(action_tool_name(&"s".repeat(300), "x").len() <= 256);
+}

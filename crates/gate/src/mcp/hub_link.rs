@@ -1,0 +1,116 @@
+//! The connection to the hub and the gate's session there. It is opened when it is first needed, and again after it was lost.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use sayso::{Error, Hub, Session, StopReason};
+use tokio::sync::Mutex;
+
+use super::limits::{HUB_CONNECT_TIMEOUT, HUB_RECONNECT_TIMEOUT, HUB_RETRY_DELAY};
+
+/// The address of the hub, with the token.
+#[derive(Clone, Debug)]
+pub struct HubAddress {
+    /// The address, such as `unix:/run/user/1000/aaep/sayso-hub.sock`.
+    pub url: String,
+    /// The access token, if the hub needs one.
+    pub token: Option<String>,
+}
+
+/// The connection to the hub.
+pub(crate) struct HubLink {
+    address: HubAddress,
+    server: String,
+    state: Mutex<LinkState>,
+}
+
+#[derive(Default)]
+struct LinkState {
+    open: Option<OpenLink>,
+    failed_at: Option<Instant>,
+}
+
+#[derive(Clone)]
+struct OpenLink {
+    hub: Hub,
+    session: Arc<Session>,
+}
+
+/// How urgently the session is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// A person must be asked.
+    Question,
+    /// Something is to be announced. It is not worth waiting for a hub that was just not there.
+    Narration,
+}
+
+impl HubLink {
+    pub(crate) fn new(address: HubAddress, server: String) -> Self {
+        Self { address, server, state: Mutex::default() }
+    }
+
+    /// Returns the session, and whether it is new.
+    pub(crate) async fn session(&self, need: Need) -> Result<(Arc<Session>, bool), Error> {
+        let mut state = self.state.lock().await;
+        if let Some(open) = &state.open {
+            return Ok((Arc::clone(&open.session), false));
+        }
+        let is_recent = |failed_at: Instant| failed_at.elapsed() < HUB_RETRY_DELAY;
+        if need == Need::Narration && state.failed_at.is_some_and(is_recent) {
+            return Err(Error::Stopped(StopReason::Unreachable));
+        }
+        match self.open().await {
+            Ok(open) => {
+                let session = Arc::clone(&open.session);
+                *state = LinkState { open: Some(open), failed_at: None };
+                Ok((session, true))
+            }
+            Err(error) => {
+                state.failed_at = Some(Instant::now());
+                Err(error)
+            }
+        }
+    }
+
+    async fn open(&self) -> Result<OpenLink, Error> {
+        let mut builder = Hub::connect(&self.address.url)
+            .agent_name(format!("MCP server {}", self.server))
+            .connect_timeout(HUB_RECONNECT_TIMEOUT);
+        if let Some(token) = &self.address.token {
+            builder = builder.token(token);
+        }
+        let opened = async {
+            let hub = builder.open().await?;
+            let text = format!("An agent uses the tools of the MCP server {}.", self.server);
+            let session = hub.session("").summary_instead_of_request(text);
+            let session = session.agent(agent_id(&self.server)).start().await?;
+            Ok(OpenLink { hub, session: Arc::new(session) })
+        };
+        let timed_out = |_| Err(Error::Unreachable(sayso::UnreachableReason::TimedOut));
+        tokio::time::timeout(HUB_CONNECT_TIMEOUT, opened).await.unwrap_or_else(timed_out)
+    }
+
+    /// Forgets a session that is over, so that the next use opens another one.
+    pub(crate) async fn forget(&self, session: &Arc<Session>) {
+        let mut state = self.state.lock().await;
+        if state.open.as_ref().is_some_and(|open| Arc::ptr_eq(&open.session, session)) {
+            state.open = None;
+        }
+    }
+
+    /// Ends the session, if there is one and nothing else uses it any more.
+    pub(crate) async fn finish(&self) {
+        let Some(OpenLink { hub, session }) = self.state.lock().await.open.take() else { return };
+        if let Some(session) = Arc::into_inner(session) {
+            let _ = session.finish(format!("The MCP server {} is no longer used.", self.server)).await;
+        }
+        hub.close().await;
+    }
+}
+
+/// Returns the id of the gate's agent: `mcp-` and the name of the server, with only letters, digits and a few signs.
+fn agent_id(server: &str) -> String {
+    let keep = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' };
+    format!("mcp-{}", server.chars().take(64).map(keep).collect::<String>())
+}

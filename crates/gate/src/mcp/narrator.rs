@@ -1,0 +1,409 @@
+//! Carries out the effects that concern the hub: asks questions, spends answers, and narrates calls.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use sayso::{
+    Action, Answer, ConsentRefusal, Error, Granted, ProgressUpdate, Risk, Session, StopReason, ToolCall,
+};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::elicit;
+use super::gate_core::{CallDescription, CallNumber, Effect, QuestionId, QuestionOutcome};
+use super::hub_link::{HubLink, Need};
+use super::limits::{ANSWER_TIMEOUT, MAX_NARRATED_CALLS, PROGRESS_INTERVAL};
+use super::message::RequestId;
+use super::outbox::lock;
+use super::outcome::CallOutcome;
+use super::pins::PinFile;
+use super::shared::Shared;
+
+/// The yeses that are not spent yet, with the sessions in which they were given.
+type Grants = Arc<Mutex<HashMap<QuestionId, (Arc<Session>, Granted)>>>;
+
+/// What happens to a narrated call.
+enum CallNews {
+    Note(String),
+    Finish(CallOutcome),
+}
+
+/// Carries out effects until the gate ends.
+pub(crate) struct Narrator {
+    shared: Arc<Shared>,
+    link: Arc<HubLink>,
+    pins: Option<PinFile>,
+    grants: Grants,
+    tasks: JoinSet<()>,
+    questions: HashMap<QuestionId, tokio::task::AbortHandle>,
+    elicitations: HashMap<RequestId, tokio::task::AbortHandle>,
+    calls: HashMap<CallNumber, mpsc::UnboundedSender<CallNews>>,
+    /// The number of calls whose narration has not ended. It can be higher than that of open calls, if the hub is slow.
+    narrations: Arc<()>,
+}
+
+/// Maximum number of narrations that wait for the hub.
+const MAX_NARRATIONS: usize = 2 * MAX_NARRATED_CALLS;
+
+impl Narrator {
+    pub(crate) fn new(shared: Arc<Shared>, link: HubLink, pins: Option<PinFile>) -> Self {
+        Self {
+            shared,
+            link: Arc::new(link),
+            pins,
+            grants: Grants::default(),
+            tasks: JoinSet::new(),
+            questions: HashMap::new(),
+            elicitations: HashMap::new(),
+            calls: HashMap::new(),
+            narrations: Arc::new(()),
+        }
+    }
+
+    /// Carries out effects until the core is dropped or `stop` completes. Then withdraws all questions and ends the session.
+    pub(crate) async fn run(
+        mut self,
+        mut effects: mpsc::UnboundedReceiver<Effect>,
+        stop: impl Future<Output = ()>,
+    ) {
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            tokio::select! {
+                biased;
+                effect = effects.recv() => match effect {
+                    Some(effect) => self.handle(effect),
+                    None => break,
+                },
+                () = &mut stop => break,
+                Some(_) = self.tasks.join_next() => {}
+            }
+        }
+        // What has happened is still told, within the time that the caller grants; what is open is abandoned.
+        while let Ok(effect) = effects.try_recv() {
+            if matches!(effect, Effect::Finish(..) | Effect::Note(..) | Effect::SavePins) {
+                self.handle(effect);
+            }
+        }
+        for question in self.questions.values().chain(self.elicitations.values()) {
+            question.abort();
+        }
+        self.calls.clear();
+        lock(&self.grants).clear();
+        let deadline = tokio::time::Instant::now() + std::time::Duration::from_millis(500);
+        while let Ok(Some(_)) = tokio::time::timeout_at(deadline, self.tasks.join_next()).await {}
+        self.tasks.shutdown().await;
+        self.link.finish().await;
+    }
+
+    fn handle(&mut self, effect: Effect) {
+        match effect {
+            Effect::Ask(question, description) => {
+                let work = Work {
+                    shared: self.shared.clone(),
+                    link: self.link.clone(),
+                    grants: self.grants.clone(),
+                };
+                self.questions.retain(|_, task| !task.is_finished());
+                self.questions.insert(question, self.tasks.spawn(work.ask(question, *description)));
+            }
+            Effect::Spend { question, call, is_late } => {
+                let (sender, news) = mpsc::unbounded_channel();
+                self.calls.insert(call, sender);
+                let work = Work {
+                    shared: self.shared.clone(),
+                    link: self.link.clone(),
+                    grants: self.grants.clone(),
+                };
+                self.tasks.spawn(work.spend(question, call, is_late, news));
+            }
+            Effect::ForgetYes(question) => drop(lock(&self.grants).remove(&question)),
+            Effect::WithdrawAll => {
+                for question in self.questions.values().chain(self.elicitations.values()) {
+                    question.abort();
+                }
+                lock(&self.grants).clear();
+            }
+            Effect::Narrate(call, description) => {
+                if Arc::strong_count(&self.narrations) > MAX_NARRATIONS {
+                    return;
+                }
+                let (sender, news) = mpsc::unbounded_channel();
+                self.calls.insert(call, sender);
+                let work = Work {
+                    shared: self.shared.clone(),
+                    link: self.link.clone(),
+                    grants: self.grants.clone(),
+                };
+                let counter = Arc::clone(&self.narrations);
+                self.tasks.spawn(async move {
+                    work.narrate(*description, news).await;
+                    drop(counter);
+                });
+            }
+            Effect::Note(call, text) => {
+                if let Some(sender) = self.calls.get(&call) {
+                    let _ = sender.send(CallNews::Note(text));
+                }
+            }
+            Effect::Finish(call, outcome) => {
+                if let Some(sender) = self.calls.remove(&call) {
+                    let _ = sender.send(CallNews::Finish(outcome));
+                }
+            }
+            Effect::Announce(text) => {
+                let work = Work {
+                    shared: self.shared.clone(),
+                    link: self.link.clone(),
+                    grants: self.grants.clone(),
+                };
+                self.tasks.spawn(async move {
+                    if let Ok(session) = work.session(Need::Narration).await {
+                        let _ = session.progress(ProgressUpdate::new(text)).await;
+                    }
+                });
+            }
+            Effect::SavePins => {
+                if let Some(file) = self.pins.clone() {
+                    let shared = self.shared.clone();
+                    self.tasks.spawn_blocking(move || {
+                        let pins = shared.run(|core, _| core.pins().clone());
+                        // If it cannot be saved, the next process asks again.
+                        let _ = file.save(&pins);
+                    });
+                }
+            }
+            Effect::Elicit(id, request) => {
+                let work = Work {
+                    shared: self.shared.clone(),
+                    link: self.link.clone(),
+                    grants: self.grants.clone(),
+                };
+                self.elicitations.retain(|_, task| !task.is_finished());
+                let task = self.tasks.spawn(work.elicit(id.clone(), request));
+                self.elicitations.insert(id, task);
+            }
+            Effect::WithdrawElicitation(id) => {
+                if let Some(task) = self.elicitations.remove(&id) {
+                    task.abort();
+                }
+            }
+            // `Shared::run` sends these.
+            Effect::ToServer(_) | Effect::ToHost(_) => {}
+        }
+    }
+}
+
+/// What one task needs.
+struct Work {
+    shared: Arc<Shared>,
+    link: Arc<HubLink>,
+    grants: Grants,
+}
+
+impl Work {
+    /// Returns the session. The task that opens it also watches whether the person stops it.
+    async fn session(&self, need: Need) -> Result<Arc<Session>, Error> {
+        let (session, is_new) = self.link.session(need).await?;
+        if is_new {
+            let (shared, link, watched) = (self.shared.clone(), self.link.clone(), Arc::downgrade(&session));
+            tokio::spawn(async move {
+                // Only a weak reference is kept between two looks, so that the gate can end the session itself.
+                let Some(stopped) = watched.upgrade().map(|session| session.watch_stop()) else { return };
+                let reason = stopped.await;
+                if reason == StopReason::Person {
+                    shared.run_in_background(|core, effects| core.handle_person_stop(effects)).await;
+                }
+                if let Some(session) = watched.upgrade() {
+                    link.forget(&session).await;
+                }
+            });
+        }
+        Ok(session)
+    }
+
+    /// Asks the person, and keeps the host's clock alive meanwhile. Aborting the task withdraws the question.
+    async fn ask(self, question: QuestionId, description: CallDescription) {
+        let outcome = {
+            let mut asking = std::pin::pin!(self.ask_person(question, description));
+            loop {
+                tokio::select! {
+                    outcome = &mut asking => break outcome,
+                    () = tokio::time::sleep(PROGRESS_INTERVAL) => {
+                        self.shared.run_in_background(move |core, effects| core.send_progress(question, effects)).await;
+                    }
+                }
+            }
+        };
+        self.shared
+            .run_in_background(move |core, effects| {
+                core.handle_answer(question, outcome, Instant::now(), effects)
+            })
+            .await;
+    }
+
+    async fn ask_person(&self, question: QuestionId, description: CallDescription) -> QuestionOutcome {
+        let short_name = description.short_name.clone();
+        let asked = async {
+            let session = self.session(Need::Question).await?;
+            let answer = session.ask(to_action(description)).await;
+            if let Err(Error::Stopped(_) | Error::Unreachable(_)) = &answer {
+                self.link.forget(&session).await;
+            }
+            Ok::<_, Error>((answer?, session))
+        };
+        match asked.await {
+            Ok((Answer::Granted(granted), session)) => {
+                lock(&self.grants).insert(question, (session, granted));
+                QuestionOutcome::Granted
+            }
+            Ok((Answer::Refused(refusal), _)) => QuestionOutcome::Refused(refusal_sentence(
+                &short_name,
+                &refusal.to_string(),
+                is_final(&refusal),
+            )),
+            Err(error) => QuestionOutcome::Refused(error_sentence(&short_name, &error)),
+        }
+    }
+
+    /// Spends a yes, lets the core send the call, and follows it to its end.
+    async fn spend(
+        self,
+        question: QuestionId,
+        call: CallNumber,
+        is_late: bool,
+        mut news: mpsc::UnboundedReceiver<CallNews>,
+    ) {
+        let grant = lock(&self.grants).remove(&question);
+        let spent = match &grant {
+            None => Err("The call was not made, because the person's answer is no longer valid. Call it again to ask again.".to_owned()),
+            Some(_) => Ok(()),
+        };
+        let (session, granted) = match grant {
+            Some(grant) => grant,
+            None => {
+                self.shared
+                    .run_in_background(move |core, effects| core.handle_spent(question, call, spent, effects))
+                    .await;
+                return;
+            }
+        };
+        if is_late {
+            let text = "The agent repeats a call that you have allowed. Your earlier yes is used for it now.";
+            let _ = session.progress(ProgressUpdate::new(text)).await;
+        }
+        match session.start_call(granted).await {
+            Err(error) => {
+                let sentence = error_sentence("the tool", &error);
+                self.shared
+                    .run_in_background(move |core, effects| {
+                        core.handle_spent(question, call, Err(sentence), effects)
+                    })
+                    .await;
+            }
+            Ok(tool_call) => {
+                self.shared
+                    .run_in_background(move |core, effects| {
+                        core.handle_spent(question, call, Ok(()), effects)
+                    })
+                    .await;
+                follow(&session, tool_call, &mut news).await;
+            }
+        }
+    }
+
+    /// Announces a call that needs no question, and follows it to its end.
+    async fn narrate(self, description: CallDescription, mut news: mpsc::UnboundedReceiver<CallNews>) {
+        let Ok(session) = self.session(Need::Narration).await else { return };
+        let mut tool =
+            session.tool(&description.action_tool).says(format!("Using {}.", description.short_name));
+        if let Some(words) = &description.argument_words {
+            tool = tool.args_summary(words.as_str());
+        }
+        match tool.start().await {
+            Ok(tool_call) => follow(&session, tool_call, &mut news).await,
+            Err(Error::Stopped(_) | Error::Unreachable(_)) => self.link.forget(&session).await,
+            Err(_) => {}
+        }
+    }
+
+    /// Offers an elicitation of the server to the listeners.
+    async fn elicit(self, id: RequestId, request: Box<str>) {
+        let Ok(session) = self.session(Need::Question).await else { return };
+        if let Some(response) = elicit::ask(&session, &id, &request).await {
+            self.shared
+                .run_in_background(move |core, effects| core.answer_elicitation(&id, response, effects))
+                .await;
+        }
+    }
+}
+
+/// Reports what happens to a call, until it ends. If the gate ends first, dropping the call reports it as abandoned.
+async fn follow(session: &Session, tool_call: ToolCall<'_>, news: &mut mpsc::UnboundedReceiver<CallNews>) {
+    while let Some(next) = news.recv().await {
+        let outcome = match next {
+            CallNews::Note(text) => {
+                let _ = session.progress(ProgressUpdate::new(text)).await;
+                continue;
+            }
+            CallNews::Finish(outcome) => outcome,
+        };
+        // If the hub is gone, nobody can be told.
+        let _ = match outcome {
+            CallOutcome::Succeeded(None) => tool_call.succeed("It has finished.").await,
+            CallOutcome::Succeeded(Some(text)) => tool_call.succeed(format!("It has finished: {text}")).await,
+            CallOutcome::Failed(reason) => tool_call.fail(reason).await,
+            CallOutcome::Cancelled => tool_call.fail("it was cancelled").await,
+            CallOutcome::NotMade => {
+                tool_call.fail("it was not made, because the agent no longer waited for it").await
+            }
+            CallOutcome::NotContinued | CallOutcome::InputRequired { .. } | CallOutcome::Task(_) => {
+                tool_call.fail("its end is not known").await
+            }
+        };
+        return;
+    }
+}
+
+fn to_action(description: CallDescription) -> Action {
+    let CallDescription { action_tool, arguments, says, argument_words, reason, short_name } = description;
+    let consequence = reason.map_or("", super::tools::AskReason::consequence);
+    let mut action = Action::new(action_tool, arguments)
+        .says(says)
+        .consequence(consequence)
+        .invocation_summary(format!("Using {short_name}."))
+        .risk(Risk::High)
+        .answer_timeout(ANSWER_TIMEOUT);
+    if let Some(words) = argument_words {
+        action = action.args_summary(words);
+    }
+    if reason.is_some_and(super::tools::AskReason::is_irreversible) { action.irreversible() } else { action }
+}
+
+/// Whether the person decided, so that the model should not try again.
+fn is_final(refusal: &ConsentRefusal) -> bool {
+    refusal.by == sayso::ResolvedBy::Reply
+}
+
+fn refusal_sentence(short_name: &str, reason: &str, is_final: bool) -> String {
+    let advice = if is_final {
+        "Do not call it again with these arguments unless the person asks for it."
+    } else {
+        "It can be called again later, when the person can answer."
+    };
+    format!("{short_name} was not called: {reason}. {advice}")
+}
+
+fn error_sentence(short_name: &str, error: &Error) -> String {
+    let reason = match error {
+        Error::Stopped(StopReason::Person) => {
+            return refusal_sentence(short_name, "the person stopped this work", true);
+        }
+        Error::Unreachable(_) | Error::Stopped(_) => {
+            "it needs a person's permission, and sayso's hub could not be reached. The person can start it with `sayso listen`"
+                .to_owned()
+        }
+        error => format!("it needs a person's permission, and the person could not be asked: {error}"),
+    };
+    format!("{short_name} was not called: {reason}.")
+}

@@ -1,0 +1,230 @@
+//! Runs the gate: starts the server, passes lines on, forwards signals and returns the server's exit code.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal;
+use thiserror::Error;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+
+use super::child::{Guard, ProcessGroup, ServerProcess, exit_code};
+use super::gate_core::GateCore;
+use super::hub_link::HubLink;
+use super::limits::{MAX_LINE_BYTES, TERMINATION_GRACE};
+use super::lines::{Line, read_line, read_rest};
+use super::narrator::Narrator;
+use super::outbox::Outbox;
+use super::pins::PinFile;
+use super::shared::Shared;
+use super::tools::Tools;
+use super::{GateOptions, ServerTarget};
+
+/// Size of the buffers for reading, in bytes.
+const READ_BUFFER_BYTES: usize = 64 << 10;
+/// How long the gate waits for the rest of the server's output after the server has exited.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long the gate tries to tell the hub that it ends.
+const FAREWELL_TIMEOUT: Duration = Duration::from_secs(2);
+/// How often the gate checks whether a host that closed its end still reads.
+const HOST_CHECK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Why the gate could not run.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum McpError {
+    /// The server cannot be started.
+    #[error("cannot start {}: {}", .0, seal::describe_io_error(.1))]
+    Start(String, #[source] io::Error),
+    /// Standard input or output cannot be used, or a thread cannot be started.
+    #[error("{}", seal::describe_io_error(.0))]
+    Io(#[from] io::Error),
+}
+
+/// Runs the gate until the server has ended. Returns the server's exit code.
+pub fn run(options: GateOptions) -> Result<u8, McpError> {
+    let GateOptions {
+        target: ServerTarget::Command(program, arguments),
+        name,
+        trust,
+        hub,
+        elicit,
+        guard_command,
+    } = options;
+    let host_input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let host_output = io::stdout().as_fd().try_clone_to_owned()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // From here on no signal ends the gate without its server.
+    let signals = runtime.block_on(async { catch_signals() });
+    let start_error = |error| McpError::Start(program.to_string_lossy().into_owned(), error);
+    let server = ServerProcess::start(&program, &arguments).map_err(start_error)?;
+    let group = server.group;
+    let pin_file = PinFile::find(&name);
+    let pins = pin_file.as_ref().map_or_else(|| Some(std::collections::HashMap::new()), PinFile::read);
+    let core = GateCore::new(name.clone(), Tools::new(trust, pins), elicit);
+    let to_host = Outbox::new(Box::new(File::from(host_output.try_clone()?)));
+    let (shared, effects) = Shared::new(core, Outbox::new(Box::new(server.stdin)), to_host);
+    let narrator = Narrator::new(Arc::clone(&shared), HubLink::new(hub, name), pin_file);
+
+    let (host_ended, host_end) = oneshot::channel();
+    spawn_thread("host", {
+        let shared = Arc::clone(&shared);
+        move || {
+            pump_host(&shared, host_input);
+            let _ = host_ended.send(());
+        }
+    })?;
+    let (server_ended, server_end) = oneshot::channel();
+    spawn_thread("server", {
+        let shared = Arc::clone(&shared);
+        let stdout = server.stdout;
+        move || {
+            pump_server(&shared, stdout);
+            let _ = server_ended.send(());
+        }
+    })?;
+    let (exited, exit) = oneshot::channel();
+    let mut child = server.child;
+    spawn_thread("wait", move || {
+        let _ = exited.send(child.wait());
+    })?;
+    // Without a guard the gate works, but a gate that is killed leaves its server to notice the end of its input.
+    let guard = Guard::start(&guard_command, group).ok();
+
+    let status = runtime.block_on(async {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let narrating = tokio::spawn(narrator.run(effects, async {
+            let _ = stopped.await;
+        }));
+        tokio::spawn(forward_signals(group, signals));
+        let status = wait_for_exit(group, exit, host_end, &host_output).await;
+        // The server may have written its last answers just before it ended.
+        if tokio::time::timeout(DRAIN_TIMEOUT, server_end).await.is_err() {
+            // A process of the group keeps the pipe open.
+            let _ = tokio::task::spawn_blocking(move || group.terminate()).await;
+        }
+        shared.run_in_background(|core, effects| core.close(effects)).await;
+        let _ = stop.send(());
+        let _ = tokio::time::timeout(FAREWELL_TIMEOUT, narrating).await;
+        status
+    });
+    group.terminate();
+    if let Some(guard) = guard {
+        guard.dismiss();
+    }
+    // Threads may still wait for input; they end with the process.
+    runtime.shutdown_background();
+    Ok(status?)
+}
+
+fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new().name(format!("mcp-{name}")).spawn(work).map(drop)
+}
+
+/// Passes on what the host sends, until its end.
+fn pump_host(shared: &Shared, input: File) {
+    let mut reader = BufReader::with_capacity(READ_BUFFER_BYTES, input);
+    loop {
+        match read_line(&mut reader, MAX_LINE_BYTES) {
+            Ok(Line::Complete(line)) => shared.handle_host_line(line),
+            Ok(Line::TooLong(_)) => {
+                while read_rest(&mut reader, &mut |_| {}) {}
+                shared.run(|_, effects| GateCore::handle_too_long_host_line(effects));
+            }
+            Ok(Line::End) | Err(_) => break,
+        }
+    }
+    shared.run(|core, effects| core.close(effects));
+    shared.to_server.close();
+}
+
+/// Passes on what the server sends, until its end.
+fn pump_server(shared: &Shared, output: impl io::Read) {
+    let mut reader = BufReader::with_capacity(READ_BUFFER_BYTES, output);
+    loop {
+        match read_line(&mut reader, MAX_LINE_BYTES) {
+            Ok(Line::Complete(line)) => shared.handle_server_line(line),
+            Ok(Line::TooLong(start)) => {
+                let mut start = Some(start);
+                shared.to_host.stream(|send| match start.take() {
+                    Some(start) => {
+                        send(&start);
+                        true
+                    }
+                    None => read_rest(&mut reader, send),
+                });
+            }
+            Ok(Line::End) | Err(_) => return,
+        }
+    }
+}
+
+/// Waits until the server has exited. If the host is gone and the server does not notice, it is terminated.
+async fn wait_for_exit(
+    group: ProcessGroup,
+    mut exit: oneshot::Receiver<io::Result<std::process::ExitStatus>>,
+    host_end: oneshot::Receiver<()>,
+    host_output: &OwnedFd,
+) -> io::Result<u8> {
+    let read_status = |status: Result<io::Result<std::process::ExitStatus>, _>| match status {
+        Ok(status) => status.map(exit_code),
+        Err(_) => Err(io::Error::other("the server's exit code is not known")),
+    };
+    tokio::select! {
+        status = &mut exit => return read_status(status),
+        _ = host_end => {}
+    }
+    // A host that still reads may wait for the last answers, as long as the server needs.
+    while !is_reader_gone(host_output) {
+        if let Ok(status) = tokio::time::timeout(HOST_CHECK_INTERVAL, &mut exit).await {
+            return read_status(status);
+        }
+    }
+    if let Ok(status) = tokio::time::timeout(TERMINATION_GRACE, &mut exit).await {
+        return read_status(status);
+    }
+    let _ = tokio::task::spawn_blocking(move || group.terminate()).await;
+    read_status(exit.await)
+}
+
+/// Whether nobody reads the gate's output any more.
+fn is_reader_gone(output: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(output, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&now)).is_ok()
+        && fds.iter().any(|fd| fd.revents().intersects(PollFlags::ERR | PollFlags::NVAL))
+}
+
+/// Catches the signals that end a program, and those that programs use for themselves.
+fn catch_signals() -> Vec<(tokio::signal::unix::Signal, Signal)> {
+    let signals = [
+        (SignalKind::terminate(), Signal::TERM),
+        (SignalKind::interrupt(), Signal::INT),
+        (SignalKind::hangup(), Signal::HUP),
+        (SignalKind::quit(), Signal::QUIT),
+        (SignalKind::user_defined1(), Signal::USR1),
+        (SignalKind::user_defined2(), Signal::USR2),
+        (SignalKind::window_change(), Signal::WINCH),
+    ];
+    signals.into_iter().filter_map(|(kind, forwarded)| Some((signal(kind).ok()?, forwarded))).collect()
+}
+
+/// Passes caught signals on to the server's processes.
+async fn forward_signals(group: ProcessGroup, signals: Vec<(tokio::signal::unix::Signal, Signal)>) {
+    let (sender, mut received) = mpsc::unbounded_channel();
+    for (mut stream, forwarded) in signals {
+        let sender = sender.clone();
+        tokio::spawn(async move {
+            while stream.recv().await.is_some() {
+                let _ = sender.send(forwarded);
+            }
+        });
+    }
+    while let Some(forwarded) = received.recv().await {
+        group.signal(forwarded);
+    }
+}

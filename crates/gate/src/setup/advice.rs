@@ -1,0 +1,54 @@
+//! What sayso cannot do with a harness, in plain words.
+
+use super::{Harness, HookOptions, InstalledVersion, Version};
+
+/// The first version of Claude Code that blocks a call if a hook fails (`onFailure`).
+pub const CLAUDE_ON_FAILURE: Version = Version::new(2, 1, 295);
+
+/// Returns what a version can only advise, or nothing if it can be gated fully or is not known.
+pub fn version_problem(harness: Harness, version: &InstalledVersion) -> Option<String> {
+    match (harness, version) {
+        (Harness::Claude, InstalledVersion::Known(version)) if *version < CLAUDE_ON_FAILURE => Some(format!(
+            "Claude Code {version} can only be advised: if sayso cannot run, a call goes ahead unheard. \
+             Update to {CLAUDE_ON_FAILURE} or later, which blocks the call instead."
+        )),
+        _ => None,
+    }
+}
+
+/// Returns the limits of a harness, whatever its version.
+pub fn limits(harness: Harness, options: &HookOptions) -> Vec<&'static str> {
+    let gates_only_requests = options.gate.as_deref().is_none_or(|gate| gate == "requests");
+    match harness {
+        Harness::Claude => vec![
+            "Claude Code starts without these hooks if you use --bare, or --setting-sources without their source, or set disableAllHooks.",
+        ],
+        Harness::Codex => {
+            let mut limits = vec![
+                "Codex skips new and changed hooks until you trust them: start codex, type /hooks, and trust the hooks of sayso.",
+                "Codex can only be advised: if sayso cannot run, a call goes ahead unheard.",
+            ];
+            if gates_only_requests {
+                limits.push(
+                    "`codex exec` never asks for permission, so sayso only narrates there. To be asked, set it up with --gate risky or --gate all.",
+                );
+            }
+            limits
+        }
+        Harness::Cursor => vec![
+            "Versions of Cursor that do not know failClosed let a call go ahead unheard if sayso cannot run.",
+        ],
+        Harness::Gemini => vec![
+            "In ACP mode, which editors use, Gemini CLI calls no hooks: sayso hears nothing there. Use `sayso acp` instead.",
+            "Gemini CLI can only be advised: if sayso cannot run, a call goes ahead unheard.",
+            "A yes does not replace Gemini CLI's own question on the screen.",
+        ],
+        Harness::VsCode => vec![
+            "Hooks are a preview feature of VS Code. If sayso cannot run, a call goes ahead unheard.",
+            "VS Code also reads the hooks in .claude/settings.json. If Claude Code is set up too, switch them off for VS Code in its setting chat.hookFilesLocations.",
+        ],
+        Harness::OpenCode => vec![
+            "opencode's own permission questions stay on its screen, because it does not pass them to plugins. sayso can stop a call before it runs.",
+        ],
+    }
+}

@@ -1,0 +1,45 @@
+//! Files that belong to sayso as a whole, and of which only one line depends on the installation.
+
+use super::plan::Editor;
+
+/// A file that belongs to sayso.
+pub(crate) struct OwnedFile {
+    /// The complete text.
+    pub(crate) text: String,
+    /// How the line starts that depends on the installation.
+    pub(crate) variable_line: &'static str,
+}
+
+impl OwnedFile {
+    /// Returns whether a text is this file, whatever the line says that depends on the installation.
+    fn is_unchanged(&self, text: &str) -> bool {
+        let other_lines = |text: &str| -> String {
+            text.split_inclusive('\n').filter(|line| !line.starts_with(self.variable_line)).collect()
+        };
+        other_lines(text) == other_lines(&self.text)
+    }
+}
+
+impl Editor for OwnedFile {
+    fn install(&self, text: &str) -> Result<String, String> {
+        if text.is_empty() || self.is_unchanged(text) {
+            return Ok(self.text.clone());
+        }
+        Err("it is not the file that sayso wrote, or it was changed; move it away first".to_owned())
+    }
+
+    fn remove(&self, text: &str) -> Result<String, String> {
+        if self.is_unchanged(text) {
+            return Ok(String::new());
+        }
+        Err("it is not the file that sayso wrote, or it was changed; delete it yourself".to_owned())
+    }
+
+    fn is_empty(&self, text: &str) -> bool {
+        text.is_empty()
+    }
+
+    fn owns_file(&self) -> bool {
+        true
+    }
+}
