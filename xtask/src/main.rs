@@ -50,7 +50,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                        opencode, mcp, acp or otlp
   packages [--only NAME,...]
                        creates environments with the pinned frameworks, and runs the packages for other languages and their adapters
-                       against them, the hub and a scripted model. Names: python-core, and each file in python/requirements
+                       against them, the hub and a scripted model. Names: python-core and each file in
+                       python/requirements; typescript-core, typescript-runtimes, and typescript-NAME for each folder in typescript/frameworks
   fuzz [RUNS]          fuzzes each target, 200000 runs by default
   mutants [--in-diff REF] [PATH...]
                        installs cargo-mutants, changes the code that decides about consent and access, one expression at a time, and
@@ -116,9 +117,14 @@ fn main() -> ExitCode {
         ["hear", "check"] => plan.add("hear", StageLane::Compile, &[], screen_reader::check),
         ["rules"] => add_rules_stage(&mut plan, 1),
         ["rules", step] if let Some(step) = parse_positive(step) => add_rules_stage(&mut plan, step),
-        ["packages"] if packages::python::add_stages(&mut plan, &[], &[]) => {}
+        ["packages"] => drop(packages::add_stages(&mut plan, &[], StageLane::Compile, &[])),
         ["packages", "--only", names]
-            if packages::python::add_stages(&mut plan, &names.split(',').collect::<Vec<_>>(), &[]) => {}
+            if packages::add_stages(
+                &mut plan,
+                &names.split(',').collect::<Vec<_>>(),
+                StageLane::Compile,
+                &[],
+            ) => {}
         ["fuzz"] => add_fuzz_stage(&mut plan, &[], fuzz::RUNS),
         ["fuzz", runs] if let Some(runs) = parse_positive(runs) => add_fuzz_stage(&mut plan, &[], runs),
         ["mutants", ref arguments @ ..] if let Some(selection) = MutationSelection::parse(arguments) => {
@@ -151,7 +157,7 @@ fn add_all_stages(plan: &mut Plan<'_>) {
         gates::add_stages(plan, Some(gate), StageLane::Test, &["build", "packages"]);
     }
     add_rules_stage(plan, 1);
-    packages::python::add_stages(plan, &packages::python::REPRESENTATIVE, &["build"]);
+    packages::add_stages(plan, &packages::REPRESENTATIVE, StageLane::Test, &["build", "packages"]);
     plan.add("web subscriber", StageLane::Test, &["build", "packages"], interop::web_subscriber);
     plan.add("interop", StageLane::Test, &["build", "packages"], interop::run);
 

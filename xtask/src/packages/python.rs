@@ -33,20 +33,23 @@ const ENVIRONMENTS: [Environment; 13] = [
 /// The environment of the package's own tests.
 const CORE: &str = "core";
 
-/// The part of the stages that `cargo xtask test` runs.
-pub(crate) const REPRESENTATIVE: [&str; 3] = ["python-core", "langchain", "openai-agents"];
-
-/// Adds the stages, or only those with these names. Returns whether all names are known.
-pub(crate) fn add_stages(plan: &mut Plan<'_>, only: &[&str], after: &'static [&'static str]) -> bool {
-    let is_known = |name: &str| name == "python-core" || ENVIRONMENTS.iter().any(|it| it.name == name);
-    let is_wanted = |name: &str| only.is_empty() || only.contains(&name);
+/// Adds the wanted stages, and returns how many they are.
+pub(super) fn add_stages(
+    plan: &mut Plan<'_>,
+    is_wanted: &dyn Fn(&str) -> bool,
+    lane: StageLane,
+    after: &'static [&'static str],
+) -> usize {
+    let mut added = 0;
     if is_wanted("python-core") {
-        plan.add("python-core", StageLane::Waiting, after, test_core);
+        plan.add("python-core", lane, after, test_core);
+        added += 1;
     }
     for environment in ENVIRONMENTS.iter().filter(|it| is_wanted(it.name)) {
-        plan.add(environment.name, StageLane::Waiting, after, |log| test_adapters(log, environment));
+        plan.add(environment.name, lane, after, |log| test_adapters(log, environment));
+        added += 1;
     }
-    only.iter().all(|name| is_known(name))
+    added
 }
 
 fn test_core(log: &StageLog) -> StageResult {

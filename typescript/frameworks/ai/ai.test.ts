@@ -1,0 +1,45 @@
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { stepCountIs, streamText, tool } from "ai";
+import { z } from "zod";
+
+import { gateTools, narrate } from "../../build/src/adapters/ai.js";
+import { testAdapter } from "../../build/test/support/adapter-suite.js";
+
+testAdapter({
+  name: "Vercel AI SDK",
+  async run({ session, model, prompt, world, policies, signal }) {
+    const inputSchema = z.object({ what: z.string() });
+    const tools = gateTools(
+      session,
+      {
+        look: tool({
+          description: "Looks.",
+          inputSchema,
+          execute: async ({ what }) => {
+            world.looked.push(what);
+            return "ten";
+          },
+        }),
+        // A generator tool, which reports intermediate results.
+        wipe: tool({
+          description: "Wipes.",
+          inputSchema,
+          async *execute({ what }) {
+            yield "wiping";
+            world.wiped.push(what);
+            yield "wiped";
+          },
+        }),
+      },
+      policies,
+    );
+    const result = streamText({
+      model: createOpenAICompatible({ name: "fake", baseURL: `${model.url}/v1`, apiKey: "x" })("fake"),
+      tools,
+      prompt,
+      stopWhen: stepCountIs(5),
+      ...(signal === undefined ? {} : { abortSignal: signal }),
+    });
+    for await (const part of narrate(session, result.fullStream)) void part;
+  },
+});

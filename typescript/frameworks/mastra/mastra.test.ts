@@ -1,0 +1,32 @@
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { Agent } from "@mastra/core/agent";
+import { createTool } from "@mastra/core/tools";
+import { z } from "zod";
+
+import { gateTools, narrate } from "../../build/src/adapters/mastra.js";
+import { testAdapter } from "../../build/test/support/adapter-suite.js";
+
+testAdapter({
+  name: "Mastra",
+  async run({ session, model, prompt, world, policies, signal }) {
+    const inputSchema = z.object({ what: z.string() });
+    const tools = gateTools(
+      session,
+      {
+        look: createTool({ id: "look", description: "Looks.", inputSchema, execute: async ({ what }) => (world.looked.push(what), "ten") }),
+        wipe: createTool({ id: "wipe", description: "Wipes.", inputSchema, execute: async ({ what }) => (world.wiped.push(what), "wiped") }),
+      },
+      policies,
+    );
+    const agent = new Agent({
+      id: "agent",
+      name: "agent",
+      instructions: "Follow the script.",
+      // Mastra's types do not fit those of the current provider.
+      model: createOpenAICompatible({ name: "fake", baseURL: `${model.url}/v1`, apiKey: "x" })("fake") as never,
+      tools,
+    });
+    const output = await agent.stream(prompt, { maxSteps: 5, ...(signal === undefined ? {} : { abortSignal: signal }) });
+    for await (const chunk of narrate(session, output.fullStream)) void chunk;
+  },
+});

@@ -1,0 +1,115 @@
+/** The packages as a new user gets them: packed, installed, type-checked and run. The README is tested here, too. */
+
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { BINARY, Listener, TestHub } from "./support/hub.js";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const TSC = join(ROOT, "node_modules", ".bin", "tsc");
+const README = readFileSync(join(ROOT, "README.md"), "utf8");
+
+/** Runs a program to its end without blocking the listeners of this process. */
+function run(command: string, args: string[], cwd: string, env: Record<string, string> = {}): Promise<{ code: number | null; output: string }> {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+    let output = "";
+    child.stdout.on("data", (text: Buffer) => (output += text.toString()));
+    child.stderr.on("data", (text: Buffer) => (output += text.toString()));
+    child.on("close", (code) => resolve({ code, output }));
+  });
+}
+
+describe("the packages", () => {
+  let folder: string;
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), "sayso-ts-user-"));
+    const which = spawnSync("sh", ["-c", `command -v ${BINARY}`], { encoding: "utf8" }).stdout.trim();
+    const packed = await run(process.execPath, [join(ROOT, "scripts", "pack.mjs"), folder, which], ROOT);
+    assert.equal(packed.code, 0, packed.output);
+    writeFileSync(join(folder, "package.json"), '{"name":"user","private":true,"type":"module"}');
+    const tarballs = readdirSync(folder).filter((name) => name.endsWith(".tgz"));
+    assert.equal(tarballs.length, 3, tarballs.join());
+    const installed = await run("npm", ["install", "--no-audit", "--no-fund", "--offline", ...tarballs.map((name) => `./${name}`)], folder);
+    assert.equal(installed.code, 0, installed.output);
+  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  test("the client has no dependencies, and only what it needs", () => {
+    const installed = join(folder, "node_modules", "@sayso", "client");
+    const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as { dependencies?: object };
+    assert.equal(manifest.dependencies, undefined);
+    assert.deepEqual(readdirSync(installed).sort(), ["README.md", "dist", "package.json"]);
+    const files = readdirSync(join(installed, "dist"), { recursive: true }) as string[];
+    for (const file of files.filter((name) => name.endsWith(".js"))) {
+      // Nothing of Node is imported statically, and nothing of any framework.
+      const imports = [...readFileSync(join(installed, "dist", file), "utf8").matchAll(/^(?:import|export) .*from "([^"]+)"/gm)].map((found) => found[1] as string);
+      assert.deepEqual(imports.filter((name) => !name.startsWith(".")), [], file);
+    }
+  });
+
+  test("`npx sayso` runs the binary, with its exit code", async () => {
+    const version = await run("npx", ["--no-install", "sayso", "--version"], folder);
+    assert.equal(version.code, 0, version.output);
+    assert.match(version.output, /sayso/);
+    assert.equal((await run("npx", ["--no-install", "sayso", "no-such-command"], folder)).code, 2);
+  });
+
+  test("the types are complete without other types, for Node and for bundlers", async () => {
+    const imports = ["", "/ai", "/openai-agents", "/langchain", "/mastra", "/claude-agent"].map((path, at) => `import * as m${at} from "@sayso/client${path}";\nvoid m${at};`);
+    mkdirSync(join(folder, "types"), { recursive: true });
+    writeFileSync(join(folder, "types", "all.ts"), imports.join("\n"));
+    for (const module of ["NodeNext", "Preserve"]) {
+      const checked = await run(TSC, ["--noEmit", "--strict", "--exactOptionalPropertyTypes", "--target", "ES2022", "--lib", "ES2023,ESNext.Disposable,DOM,DOM.AsyncIterable", "--types", "", "--module", module, "types/all.ts"], folder);
+      assert.equal(checked.code, 0, checked.output);
+    }
+  });
+
+  test("the programs of the README run", async (t) => {
+    const server = await TestHub.start();
+    t.after(() => server.stop());
+    const listener = await Listener.connect(t, server.url, (question) => (question.type === "aaep:agent.awaiting.confirmation" ? { decision: "accept" } : { response: "today" }));
+    const programs = [...README.matchAll(/^```ts\n(.*?)^```/gms)].map((found) => found[1] as string);
+    assert.ok(programs.length >= 2);
+    mkdirSync(join(folder, "readme"), { recursive: true });
+    cpSync(join(ROOT, "node_modules", "@types"), join(folder, "node_modules", "@types"), { recursive: true });
+    cpSync(join(ROOT, "node_modules", "undici-types"), join(folder, "node_modules", "undici-types"), { recursive: true });
+    programs.forEach((text, at) => writeFileSync(join(folder, "readme", `program${at}.ts`), text));
+    const files = programs.map((_, at) => `readme/program${at}.ts`);
+    const built = await run(TSC, ["--strict", "--target", "ES2022", "--lib", "ES2023,ESNext.Disposable,DOM,DOM.AsyncIterable", "--types", "node", "--skipLibCheck", "--module", "NodeNext", "--rootDir", ".", "--outDir", "out", ...files], folder);
+    assert.equal(built.code, 0, built.output);
+    writeFileSync(join(folder, "out", "package.json"), '{"type":"module"}');
+    for (const [at] of programs.entries()) {
+      const ran = await run(process.execPath, [join(folder, "out", "readme", `program${at}.js`)], folder, { SAYSO_URL: server.url });
+      assert.equal(ran.code, 0, ran.output);
+      assert.match(ran.output, /paid 5\.00/);
+    }
+    assert.equal(listener.of("session.completed").length, programs.length);
+  });
+
+  test("the fragments of the README are parts of examples", () => {
+    const fragments = [...README.matchAll(/^```ts from (\S+)\n(.*?)^```/gms)];
+    assert.ok(fragments.length >= 1);
+    for (const [, file, text] of fragments) assert.ok(readFileSync(join(ROOT, file as string), "utf8").includes(text as string), file);
+  });
+});
+
+describe("the examples of the five patterns", () => {
+  for (const name of ["decorator", "middleware", "callbacks", "event-emitter", "manual-loop"]) {
+    // They are TypeScript, which Node 20 does not run.
+    const node = join(ROOT, "runtimes", "node_modules", ".bin", "node");
+    const skip = !existsSync(node) && Number(process.versions.node.split(".")[0]) < 22;
+    test(name, { skip }, async () => {
+      for (const [answer, isPaid] of [["accept", true], ["reject", false]] as const) {
+        const { output } = await run(process.execPath, [join(ROOT, "scripts", "example.mjs"), name, "--answer", answer], ROOT);
+        assert.equal(/^PAID 5\.00 to Ben$/m.test(output), isPaid, output);
+        assert.match(output, isPaid ? /session\.completed$/m : /session\.cancelled$/m, output);
+      }
+    });
+  }
+});

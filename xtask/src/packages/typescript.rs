@@ -1,0 +1,85 @@
+//! The TypeScript package: its own tests, other runtimes, and each adapter against its real framework.
+//!
+//! `typescript/package.json` names the commands. Each `package-lock.json` pins every package of its folder by version and hash.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::stage::{Plan, StageLane, StageLog, StageResult, command, root};
+
+/// The stage of the package's own tests: types, contract suite, redaction, browser, `npm pack` and README.
+const CORE: &str = "typescript-core";
+/// The stage that repeats the contract suite on Node 22, Deno and Bun.
+const RUNTIMES: &str = "typescript-runtimes";
+/// The adapters. Each is a folder of `typescript/frameworks`; its stage is called `typescript-NAME`.
+const FRAMEWORKS: [(&str, &str); 5] = [
+    ("typescript-ai", "ai"),
+    ("typescript-openai-agents", "openai-agents"),
+    ("typescript-langchain", "langchain"),
+    ("typescript-mastra", "mastra"),
+    ("typescript-claude-agent", "claude-agent"),
+];
+
+/// Adds the wanted stages, and returns how many they are.
+pub(super) fn add_stages(
+    plan: &mut Plan<'_>,
+    is_wanted: &dyn Fn(&str) -> bool,
+    lane: StageLane,
+    after: &'static [&'static str],
+) -> usize {
+    let mut added = 0;
+    if is_wanted(CORE) {
+        plan.add(CORE, lane, after, test_core);
+        added += 1;
+    }
+    if is_wanted(RUNTIMES) {
+        plan.add(RUNTIMES, lane, after, test_runtimes);
+        added += 1;
+    }
+    for (stage, name) in FRAMEWORKS.iter().filter(|(stage, _)| is_wanted(stage)) {
+        plan.add(stage, lane, after, |log| test_framework(log, name));
+        added += 1;
+    }
+    added
+}
+
+fn test_core(log: &StageLog) -> StageResult {
+    build(log)?;
+    // The runtimes contain a Node that runs the examples.
+    log.run(npm().args(["run", "setup:runtimes"]))?;
+    log.run(npm().arg("test"))?;
+    Ok(().into())
+}
+
+fn test_runtimes(log: &StageLog) -> StageResult {
+    build(log)?;
+    log.run(npm().args(["run", "setup:runtimes"]))?;
+    log.run(npm().args(["run", "test:runtimes"]))?;
+    Ok(().into())
+}
+
+fn test_framework(log: &StageLog, name: &str) -> StageResult {
+    build(log)?;
+    log.run(npm().args(["run", "setup:frameworks", "--", name]))?;
+    log.run(npm().args(["run", "test:frameworks", "--", name]))?;
+    Ok(().into())
+}
+
+/// Installs the compiler, and builds the package and its tests.
+fn build(log: &StageLog) -> Result<(), String> {
+    log.run(npm().args(["ci", "--no-audit", "--no-fund"]))?;
+    log.run(npm().args(["run", "build"]))?;
+    log.run(npm().args(["run", "types"]))
+}
+
+/// Returns npm in the folder of the package. The tests run the binary of the debug build.
+fn npm() -> Command {
+    let mut npm = command("npm");
+    npm.current_dir(root().join("typescript")).env("TEST_SAYSO_BINARY", binary());
+    npm
+}
+
+fn binary() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    target.join("debug/sayso")
+}
