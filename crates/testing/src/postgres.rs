@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-const START_TIMEOUT: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_mins(1);
 const RETRY_PAUSE: Duration = Duration::from_millis(5);
 
 /// Returns the folder with the server's programs: `SAYSO_POSTGRES_BIN`, or the newest version where Debian installs it.
@@ -54,6 +54,7 @@ impl PostgresServer {
     }
 
     /// Starts a standby with the name `name` that follows this server.
+    #[must_use]
     pub fn start_standby(&self, name: &str, settings: &[&str]) -> Self {
         let mut standby = Self { folder: private_folder(), process: None, options: Vec::new() };
         let status = as_server_user(&programs().join("pg_basebackup"))

@@ -25,6 +25,7 @@ impl fmt::Display for DatabaseFailure {
 impl std::error::Error for DatabaseFailure {}
 
 /// Maps an error to what the caller can do about it.
+#[expect(clippy::needless_pass_by_value, reason = "used as `map_err(from_postgres)`")]
 pub(super) fn from_postgres(error: tokio_postgres::Error) -> JournalError {
     let failure = describe(&error);
     let Some(code) = error.code() else { return JournalError::Io(failure.into()) };

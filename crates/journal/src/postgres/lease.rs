@@ -62,6 +62,16 @@ impl ShardLease {
         owner: &ShardOwner,
         settings: &LeaseSettings,
     ) -> Result<Self, JournalError> {
+        Self::acquire_with_session(database, shard, owner, settings).map(|(lease, _)| lease)
+    }
+
+    /// Acquires the shard, and returns the connection that was used for it.
+    pub(super) fn acquire_with_session(
+        database: &PostgresDatabase,
+        shard: i32,
+        owner: &ShardOwner,
+        settings: &LeaseSettings,
+    ) -> Result<(Self, Session), JournalError> {
         let mut instance = [0; 16];
         SystemRandom.fill(&mut instance);
         let session = database.connect()?;
@@ -90,7 +100,8 @@ impl ShardLease {
             is_lost.clone(),
         ));
         let (database, duration) = (database.clone(), settings.duration);
-        Ok(Self { database, shard, duration, instance, epoch: AtomicI64::new(epoch), is_lost, renewal })
+        let epoch = AtomicI64::new(epoch);
+        Ok((Self { database, shard, duration, instance, epoch, is_lost, renewal }, session))
     }
 
     /// Returns the shard.

@@ -84,9 +84,9 @@ impl PostgresJournal {
         owner: &ShardOwner,
         settings: &LeaseSettings,
     ) -> Result<Self, JournalError> {
-        let lease = ShardLease::acquire(database, shard, owner, settings)?;
-        let mut journal = Self { session: None, index: LiveIndex::default(), lease };
-        journal.open_session()?;
+        let (lease, session) = ShardLease::acquire_with_session(database, shard, owner, settings)?;
+        let session = Some(OpenSession { session, statements: HashMap::new() });
+        let mut journal = Self { session, index: LiveIndex::default(), lease };
         journal.read_live_state()?;
         Ok(journal)
     }
@@ -123,7 +123,7 @@ impl PostgresJournal {
     /// Runs a query that changes nothing. Repeats it once if the connection breaks.
     fn read<T>(
         &mut self,
-        query: impl AsyncFn(&Session) -> Result<T, tokio_postgres::Error>,
+        query: &impl AsyncFn(&Session) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, JournalError> {
         let limit = self.lease.database().answer_timeout();
         let mut is_repeated = false;

@@ -419,7 +419,6 @@ impl<'a> Planner<'a, '_> {
     }
 
     /// Returns the live data of an open subscription, and its record if the batch changes it.
-    #[expect(clippy::type_complexity, reason = "used in this file only")]
     fn change_subscription(
         &mut self,
         id: &'a str,

@@ -5,6 +5,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row};
 
 use super::PostgresJournal;
+use super::database::Session;
 use super::live_index::{LiveIndex, LiveSubscription, ShardCounters};
 use super::plan::{position_from_sql, position_to_sql};
 use super::schema::expand_keys;
@@ -26,7 +27,7 @@ impl PostgresJournal {
     /// Reads the live state and replaces the index by it.
     pub(super) fn read_live_state(&mut self) -> Result<LiveState, JournalError> {
         let (shard, mut index) = (self.lease.shard(), LiveIndex::default());
-        let found = self.read(async |session| {
+        let found = self.read(&async |session: &Session| {
             let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
             session.client.batch_execute(begin).await?;
             let found = read_shard(&session.client, shard).await;
@@ -155,7 +156,7 @@ impl PostgresJournal {
         sql: &str,
         parameters: &[(&(dyn ToSql + Sync), Type)],
     ) -> Result<Vec<Row>, JournalError> {
-        self.read(async |session| session.client.query_typed(sql, parameters).await)
+        self.read(&async |session: &Session| session.client.query_typed(sql, parameters).await)
     }
 }
 

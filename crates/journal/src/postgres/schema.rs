@@ -3,6 +3,8 @@
 //! All tables are in the schema `sayso` and have a column `shard`. Ids and names are `bytea`, because the `text` of
 //! Postgres cannot hold the character U+0000 and sorts by the collation of the database.
 
+use std::fmt::Write;
+
 use tokio_postgres::Client;
 
 use super::error_mapping::from_postgres;
@@ -12,7 +14,7 @@ use crate::JournalError;
 pub(super) const MIGRATIONS: &[&str] = &[VERSION_1];
 
 /// Serializes migrations by several nodes that start at the same time. "sayso" in ASCII.
-const MIGRATION_LOCK: i64 = 0x7361_7973_6f;
+const MIGRATION_LOCK: i64 = 0x0073_6179_736f;
 
 /// Ids longer than this are indexed by their SHA-256 hash, because an index entry has a maximum size.
 pub(super) const MAX_INDEXED_BYTES: usize = 200;
@@ -123,9 +125,10 @@ pub(super) fn expand_keys(sql: &str) -> String {
         // `PRIMARY KEY (` has a space before its bracket, so it does not match.
         let (column, after) = after.split_once(')').unwrap_or((after, ""));
         expanded.push_str(before);
-        expanded.push_str(&format!(
+        let _ = write!(
+            expanded,
             "CASE WHEN octet_length({column}) <= {MAX_INDEXED_BYTES} THEN {column} ELSE sha256({column}) END"
-        ));
+        );
         rest = after;
     }
     expanded.push_str(rest);

@@ -1,6 +1,7 @@
 //! Writes a batch in one statement, and finds out what became of it when the acknowledgement is lost.
 
 use std::collections::HashSet;
+use std::fmt::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -41,7 +42,7 @@ impl PostgresJournal {
             return Err(self.explain_conflict(batch)?.unwrap_or_else(timed_out));
         };
         let mut statement = BatchStatement::new(&plan);
-        let mut deadline = None;
+        let (mut deadline, mut is_repeated) = (None, false);
         loop {
             self.ensure_session()?;
             statement.set_fence(self.lease.shard(), self.lease.epoch());
@@ -50,6 +51,11 @@ impl PostgresJournal {
             // Nothing is sent before the statement is prepared, so this error is certain.
             let prepared = match open.prepare_batch(&statement, limit) {
                 Ok(prepared) => prepared,
+                // An idle connection breaks unnoticed.
+                Err(_) if open.session.client.is_closed() && !is_repeated => {
+                    is_repeated = true;
+                    continue;
+                }
                 Err(error) => {
                     self.session = None;
                     return Err(error);
@@ -107,7 +113,8 @@ impl PostgresJournal {
     /// Reads the rows to which the batch refers, and returns the first conflict in the order of the entries.
     fn explain_conflict(&mut self, batch: &[JournalEntry<'_>]) -> Result<Option<JournalError>, JournalError> {
         let shard = self.lease.shard();
-        let history = self.read(async |session| read_history(&session.client, shard, batch).await)?;
+        let history =
+            self.read(&async |session: &Session| read_history(&session.client, shard, batch).await)?;
         Ok(BatchPlan::new(batch, &self.index, Some(&history)).err().map(JournalError::Conflict))
     }
 }
@@ -308,7 +315,7 @@ impl<'a> BatchStatement<'a> {
                 part = part.replace(&format!("@{parameter}"), &format!("${}", parameters + parameter));
             }
             parameters += count;
-            sql.push_str(&format!(", part_{number} AS ({part})"));
+            let _ = write!(sql, ", part_{number} AS ({part})");
         }
         sql.push_str(" SELECT id FROM fence");
         sql
