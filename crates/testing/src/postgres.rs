@@ -12,10 +12,10 @@ use tempfile::TempDir;
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 const RETRY_PAUSE: Duration = Duration::from_millis(5);
 
-/// Returns the folder with the server's programs: `SAYSO_POSTGRES_BIN`, or the newest version where Debian installs it.
+/// Returns the folder with the server's programs: `POSTGRES_BIN`, or the newest version where Debian installs it.
 /// `None` if Postgres is not installed.
 pub fn find_programs() -> Option<PathBuf> {
-    if let Some(folder) = std::env::var_os("SAYSO_POSTGRES_BIN") {
+    if let Some(folder) = std::env::var_os("POSTGRES_BIN") {
         return Some(PathBuf::from(folder));
     }
     let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
@@ -27,7 +27,7 @@ pub fn find_programs() -> Option<PathBuf> {
 pub fn is_installed(test: &str) -> bool {
     let is_installed = find_programs().is_some();
     if !is_installed {
-        eprintln!("skipped: {test} needs Postgres; install Debian's postgresql, or set SAYSO_POSTGRES_BIN");
+        eprintln!("skipped: {test} needs Postgres; install Debian's postgresql, or set POSTGRES_BIN");
     }
     is_installed
 }

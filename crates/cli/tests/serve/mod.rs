@@ -22,6 +22,8 @@ mod malformed_requests;
 mod manifest;
 pub(crate) mod observability;
 mod page_assets;
+#[cfg(feature = "postgres")]
+mod postgres_journal;
 mod protocol_behaviour;
 mod question_withdrawal;
 mod random_kills;

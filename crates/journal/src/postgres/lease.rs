@@ -41,9 +41,12 @@ pub struct ShardOwner {
     pub address: Option<String>,
 }
 
-/// The ownership of one shard. A task renews it; dropping it releases the shard.
+/// The ownership of one shard. A task renews it. Dropping the last clone releases the shard.
+#[derive(Clone, Debug)]
+pub struct ShardLease(Arc<Ownership>);
+
 #[derive(Debug)]
-pub struct ShardLease {
+struct Ownership {
     database: PostgresDatabase,
     shard: i32,
     duration: Duration,
@@ -101,27 +104,28 @@ impl ShardLease {
         ));
         let (database, duration) = (database.clone(), settings.duration);
         let epoch = AtomicI64::new(epoch);
-        Ok((Self { database, shard, duration, instance, epoch, is_lost, renewal }, session))
+        let ownership = Ownership { database, shard, duration, instance, epoch, is_lost, renewal };
+        Ok((Self(Arc::new(ownership)), session))
     }
 
     /// Returns the shard.
     pub fn shard(&self) -> i32 {
-        self.shard
+        self.0.shard
     }
 
     /// Returns the epoch that every commit checks.
     pub fn epoch(&self) -> i64 {
-        self.epoch.load(Ordering::SeqCst)
+        self.0.epoch.load(Ordering::SeqCst)
     }
 
     /// Returns whether another owner has taken the shard. `false` means only that this node has not noticed it yet.
     pub fn is_lost(&self) -> bool {
-        *self.is_lost.borrow()
+        *self.0.is_lost.borrow()
     }
 
     /// Returns a future that is ready when another owner has taken the shard, and never otherwise.
     pub fn lost(&self) -> impl Future<Output = ()> + Send + use<> {
-        let mut receiver = self.is_lost.subscribe();
+        let mut receiver = self.0.is_lost.subscribe();
         async move {
             if receiver.wait_for(|is_lost| *is_lost).await.is_err() {
                 std::future::pending::<()>().await;
@@ -130,12 +134,12 @@ impl ShardLease {
     }
 
     pub(super) fn database(&self) -> &PostgresDatabase {
-        &self.database
+        &self.0.database
     }
 
     pub(super) fn mark_lost(&self) -> JournalError {
-        self.is_lost.send_replace(true);
-        JournalError::OwnershipLost { shard: self.shard }
+        self.0.is_lost.send_replace(true);
+        JournalError::OwnershipLost { shard: self.0.shard }
     }
 
     /// Raises the epoch on a new connection, and returns the number of the last commit. The row's lock waits for a
@@ -144,38 +148,50 @@ impl ShardLease {
     /// earlier commits are on the standbys as well when it returns.
     pub(super) fn confirm(&self, session: &Session) -> Result<i64, JournalError> {
         session.take_warning();
-        let lease_ms = milliseconds(self.duration);
-        let instance = &self.instance[..];
+        let lease_ms = milliseconds(self.0.duration);
+        let instance = &self.0.instance[..];
         let sql = "UPDATE sayso.shard SET epoch = epoch + 1,
                    lease_until = clock_timestamp() + $3::bigint * interval '1 millisecond'
                    WHERE id = $1 AND instance = $2 RETURNING epoch, commit_number";
-        let query = async { session.client.query_opt(sql, &[&self.shard, &instance, &lease_ms]).await };
+        let query = async { session.client.query_opt(sql, &[&self.0.shard, &instance, &lease_ms]).await };
         let row =
-            wait(query, self.database.answer_timeout()).ok_or_else(timed_out)?.map_err(from_postgres)?;
+            wait(query, self.0.database.answer_timeout()).ok_or_else(timed_out)?.map_err(from_postgres)?;
         let Some(row) = row else { return Err(self.mark_lost()) };
         if session.take_warning() {
             return Err(unreplicated());
         }
-        self.epoch.store(row.get(0), Ordering::SeqCst);
+        self.0.epoch.store(row.get(0), Ordering::SeqCst);
         Ok(row.get(1))
+    }
+
+    /// Releases the shard, so that another owner can acquire it at once. The journal of this owner can no longer write.
+    /// Does nothing the second time.
+    pub fn release(&self) {
+        self.0.release();
     }
 }
 
-impl Drop for ShardLease {
-    fn drop(&mut self) {
+impl Ownership {
+    fn release(&self) {
         self.renewal.abort();
-        if self.is_lost() {
+        if self.is_lost.send_replace(true) {
             return;
         }
         let (database, shard, instance) = (self.database.clone(), self.shard, self.instance);
         let release = self.database.runtime().spawn(async move {
             let session = database.connect_async().await.ok()?;
-            let sql =
-                "UPDATE sayso.shard SET owner = NULL, address = NULL, instance = NULL, lease_until = NULL
-                       WHERE id = $1 AND instance = $2";
+            // The new epoch refuses a commit that is still under way.
+            let sql = "UPDATE sayso.shard SET epoch = epoch + 1, owner = NULL, address = NULL, instance = NULL,
+                       lease_until = NULL WHERE id = $1 AND instance = $2";
             session.client.execute(sql, &[&shard, &&instance[..]]).await.ok()
         });
         let _ = wait(release, RELEASE_TIMEOUT);
+    }
+}
+
+impl Drop for Ownership {
+    fn drop(&mut self) {
+        self.release();
     }
 }
 

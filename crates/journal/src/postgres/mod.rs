@@ -65,7 +65,6 @@ pub struct PostgresJournal {
     /// `None` if the connection is broken.
     session: Option<OpenSession>,
     index: LiveIndex,
-    /// Released after the connection is closed, because fields are dropped in this order.
     lease: ShardLease,
 }
 
@@ -167,6 +166,13 @@ impl OpenSession {
 impl std::fmt::Debug for OpenSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("OpenSession").field("statements", &self.statements.len()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for PostgresJournal {
+    fn drop(&mut self) {
+        self.session = None;
+        self.lease.release();
     }
 }
 
