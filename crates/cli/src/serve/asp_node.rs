@@ -17,8 +17,8 @@ use wire::HttpServer;
 use super::config::Config;
 use super::reload::{Reloadable, Reloader};
 use super::{
-    OpenedJournal, bind_tcp, check, descriptors, load_auth_policy, load_tls, notify_service_manager, open_journal,
-    parse_trusted_proxies, storage_name,
+    OpenedJournal, bind_tcp, check, descriptors, load_auth_policy, load_tls, notify_service_manager,
+    open_journal, parse_trusted_proxies, storage_name,
 };
 use crate::ExitStatus;
 use crate::file::CommandError;

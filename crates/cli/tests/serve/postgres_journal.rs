@@ -11,7 +11,16 @@ use super::{crash_recovery, random_kills};
 
 fn hub_command(address: &str, folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sayso"));
-    command.args(["serve", "--open", "--listen", "127.0.0.1:0", "--journal-lease", "1s", "--journal", address]);
+    command.args([
+        "serve",
+        "--open",
+        "--listen",
+        "127.0.0.1:0",
+        "--journal-lease",
+        "1s",
+        "--journal",
+        address,
+    ]);
     command.arg("--data").arg(folder);
     command
 }
@@ -38,7 +47,9 @@ fn acknowledged_data_survives_a_kill_of_the_hub() {
 
 #[test]
 fn nothing_acknowledged_is_lost_after_repeated_kills_of_the_hub() {
-    let Some(server) = start_server("nothing_acknowledged_is_lost_after_repeated_kills_of_the_hub") else { return };
+    let Some(server) = start_server("nothing_acknowledged_is_lost_after_repeated_kills_of_the_hub") else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     random_kills::assert_nothing_is_lost(8, 7, &|| start_hub(&server, folder.path()));
 }
@@ -64,7 +75,9 @@ fn a_hub_continues_after_its_database_was_killed() {
 
 #[test]
 fn a_second_hub_is_refused_and_a_stopped_one_releases_the_journal() {
-    let Some(server) = start_server("a_second_hub_is_refused_and_a_stopped_one_releases_the_journal") else { return };
+    let Some(server) = start_server("a_second_hub_is_refused_and_a_stopped_one_releases_the_journal") else {
+        return;
+    };
     let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut hub = start_hub(&server, folder.path());
     let second = hub_command(&server.address(), other.path()).output().unwrap();
@@ -91,7 +104,11 @@ fn no_password_is_printed() {
     let address = "postgres://anna:geheim@127.0.0.1:1/hub";
     let failed = hub_command(address, folder.path()).output().unwrap();
     assert_eq!(failed.status.code(), Some(2));
-    assert!(stderr(&failed).contains("cannot connect to postgres://anna@127.0.0.1:1/hub"), "{}", stderr(&failed));
+    assert!(
+        stderr(&failed).contains("cannot connect to postgres://anna@127.0.0.1:1/hub"),
+        "{}",
+        stderr(&failed)
+    );
     let printed = hub_command(address, folder.path()).arg("--print-config").output().unwrap();
     let config = String::from_utf8(printed.stdout).unwrap();
     assert!(config.contains("journal = \"postgres://anna@127.0.0.1:1/hub\" # --journal"), "{config}");

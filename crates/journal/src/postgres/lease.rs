@@ -181,7 +181,8 @@ impl Ownership {
         let release = self.database.runtime().spawn(async move {
             let session = database.connect_async().await.ok()?;
             // The new epoch refuses a commit that is still under way.
-            let sql = "UPDATE sayso.shard SET epoch = epoch + 1, owner = NULL, address = NULL, instance = NULL,
+            let sql =
+                "UPDATE sayso.shard SET epoch = epoch + 1, owner = NULL, address = NULL, instance = NULL,
                        lease_until = NULL WHERE id = $1 AND instance = $2";
             session.client.execute(sql, &[&shard, &&instance[..]]).await.ok()
         });

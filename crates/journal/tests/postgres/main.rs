@@ -36,7 +36,7 @@ fn timeouts() -> PostgresTimeouts {
     PostgresTimeouts {
         connect: Duration::from_secs(5),
         statement: Duration::from_secs(5),
-        outcome: Duration::from_secs(60),
+        outcome: Duration::from_mins(1),
         ..PostgresTimeouts::default()
     }
 }

@@ -77,7 +77,7 @@ impl Proxy {
     }
 
     pub(crate) fn redirect(&self, server: &Path) {
-        *self.state.server.lock().unwrap() = server.to_owned();
+        server.clone_into(&mut self.state.server.lock().unwrap());
     }
 }
 
@@ -106,7 +106,7 @@ impl State {
 
 /// Copies bytes until one side closes. Drops what `passes` refuses.
 fn copy(mut from: UnixStream, mut to: UnixStream, passes: impl Fn(&[u8]) -> bool) {
-    let mut buffer = [0; 65536];
+    let mut buffer = vec![0; 65536];
     while let Ok(length @ 1..) = from.read(&mut buffer) {
         if passes(&buffer[..length]) && to.write_all(&buffer[..length]).is_err() {
             break;

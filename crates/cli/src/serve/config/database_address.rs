@@ -29,7 +29,8 @@ impl fmt::Display for DatabaseAddress {
             None => (None, rest),
         };
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let kept: Vec<_> = query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("password")).collect();
+        let kept: Vec<_> =
+            query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("password")).collect();
         write!(f, "{scheme}://")?;
         if let Some(user) = user {
             write!(f, "{user}@")?;
@@ -53,12 +54,21 @@ mod tests {
     fn the_password_is_left_out() {
         for (address, shown) in [
             ("postgres://db/hub", "postgres://db/hub"),
-            ("postgres://anna:geheim@db:5433/hub?sslmode=require", "postgres://anna@db:5433/hub?sslmode=require"),
+            (
+                "postgres://anna:geheim@db:5433/hub?sslmode=require",
+                "postgres://anna@db:5433/hub?sslmode=require",
+            ),
             ("postgres://anna:ge@h:e/i?m@db/hub", "postgres://anna@db/hub"),
-            ("postgresql://anna@db/hub?password=geheim&sslmode=disable", "postgresql://anna@db/hub?sslmode=disable"),
+            (
+                "postgresql://anna@db/hub?password=geheim&sslmode=disable",
+                "postgresql://anna@db/hub?sslmode=disable",
+            ),
         ] {
             let address = DatabaseAddress::new(address).unwrap();
-            assert_eq!((address.to_string(), format!("{address:?}")), (shown.to_owned(), format!("DatabaseAddress({shown})")));
+            assert_eq!(
+                (address.to_string(), format!("{address:?}")),
+                (shown.to_owned(), format!("DatabaseAddress({shown})"))
+            );
         }
         assert_eq!(DatabaseAddress::new("mysql://db"), None);
     }

@@ -165,7 +165,8 @@ impl ConfigKey {
             FieldRef::Database(target) => {
                 let address = raw.text().and_then(DatabaseAddress::new);
                 *target = Some(
-                    address.ok_or_else(|| format!("the value is not {}", self.kind.describe_accepted(false)))?,
+                    address
+                        .ok_or_else(|| format!("the value is not {}", self.kind.describe_accepted(false)))?,
                 );
             }
             FieldRef::OptionalSize(target) if raw.text() == Some("none") => *target = None,
