@@ -22,6 +22,9 @@ pub(crate) const SPEECH: [&str; 5] =
 /// brltty, whose virtual driver needs no device, and liblouis for contracted braille.
 pub(crate) const BRAILLE: [&str; 2] = ["brltty", "liblouis-bin"];
 
+/// The database for the tests of the journal in Postgres. They run servers of their own, without a system service.
+pub(crate) const DATABASE: [&str; 1] = ["postgresql"];
+
 /// Updates packages to the newest version, at most once per run. If apt fails, the installed packages are used, but on a
 /// build server a failure of apt is an error.
 pub(crate) fn require(log: &StageLog, packages: &[&'static str]) -> Result<(), String> {

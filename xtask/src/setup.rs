@@ -49,6 +49,7 @@ pub(crate) fn install_packages(log: &StageLog) -> Result<(), String> {
         .chain(debian::SCREEN_READER)
         .chain(debian::SPEECH)
         .chain(debian::BRAILLE)
+        .chain(debian::DATABASE)
         .collect();
     tolerate_failure_locally(log, require(log, &all))
 }

@@ -46,7 +46,31 @@ pub enum JournalError {
     /// SQLite did not accept a setting that durability depends on.
     #[error("SQLite did not accept {0}")]
     SettingRejected(&'static str),
-    /// Any other SQLite or I/O error.
+    /// A setting of the database server would let it lose acknowledged entries.
+    #[error("the database could lose acknowledged entries: {0}")]
+    UnsafeSetting(String),
+    /// The address of the database is invalid. The text never contains the password.
+    #[error("{0}")]
+    InvalidAddress(String),
+    /// Another owner holds the lease of the shard.
+    #[error("shard {shard} belongs to {owner} until its lease ends; stop that hub, or wait")]
+    OwnedElsewhere {
+        /// The shard.
+        shard: i32,
+        /// The owner's name.
+        owner: String,
+    },
+    /// Another owner has taken the shard. Nothing of the failed call is stored, and the journal stays unusable.
+    #[error("another hub has taken over shard {shard}, so this one can no longer write to it")]
+    OwnershipLost {
+        /// The shard.
+        shard: i32,
+    },
+    /// The connection broke during a commit, and the database did not answer in time whether it has the batch. The
+    /// complete batch or no part of it is stored. The journal finds out before its next call does anything.
+    #[error("it is not known whether the database stored the last entries: {0}")]
+    OutcomeUnknown(#[source] Cause),
+    /// Any other error of the database, or an I/O error.
     #[error("{0}")]
     Io(#[source] Cause),
 }

@@ -5,7 +5,7 @@
 //! - [`stored`]: the records that can be read back.
 //! - [`Retention`]: the limits for stored data.
 //! - [`JournalError`]: errors, grouped by how the caller can react.
-//! - [`MemoryJournal`] and [`SqliteJournal`]: the implementations.
+//! - [`MemoryJournal`] and [`SqliteJournal`]: the implementations. With the feature `postgres`, also `PostgresJournal`.
 //!
 //! Records, bodies, receipts and calls are opaque bytes. The journal does not know AAEP. It only tracks whether
 //! sessions are open or ended, questions undecided or decided, and decisions unspent or spent.
@@ -39,6 +39,8 @@
 mod entry;
 mod error;
 mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod retention;
 mod sqlite;
 pub mod stored;
@@ -46,6 +48,11 @@ pub mod stored;
 pub use entry::{JournalEntry, Position};
 pub use error::{Cause, Conflict, ConflictReason, DamageLocation, JournalError, LossEvidence};
 pub use memory::MemoryJournal;
+#[cfg(feature = "postgres")]
+pub use postgres::{
+    LeaseSettings, PostgresDatabase, PostgresJournal, PostgresSettings, PostgresTimeouts, ShardLease,
+    ShardOwner,
+};
 pub use retention::{Retention, TrimReport};
 use seal::UnixMillis;
 pub use sqlite::{SqliteJournal, SqliteSettings};
@@ -61,12 +68,13 @@ use stored::{LiveState, StoredDecision, StoredEvent, StoredResponse, StoredSessi
 /// **Durability.** When [`commit`](Self::commit) returns `Ok`, the batch survives a crash of the process and a power
 /// failure. A [`MemoryJournal`] loses all batches when it is dropped. For group commit, the caller puts all waiting
 /// entries into one batch, which costs one fsync. When `commit` returns an error, no part of the batch can be read from
-/// this journal. There is one exception: if the process crashes right after an error other than a conflict, the complete
-/// batch may be present when the journal is reopened.
+/// this journal. There are two exceptions. If the process crashes right after an error other than a conflict, the complete
+/// batch may be present when the journal is reopened. After [`JournalError::OutcomeUnknown`], the complete batch may be
+/// present when the journal answers again, so the caller must discard its state and call [`restore`](Self::restore).
 ///
 /// **After an error** the journal continues if it can: always after [`JournalError::Conflict`], and after
 /// [`JournalError::Full`] when there is space again. After [`JournalError::Corrupt`], nothing that is read from the
-/// journal can be trusted.
+/// journal can be trusted. After [`JournalError::OwnershipLost`], every call fails with the same error.
 ///
 /// **Repetition.** Reads can be repeated. [`JournalEntry::CursorMoved`], [`JournalEntry::SessionTouched`],
 /// [`JournalEntry::SubscriptionChanged`], [`JournalEntry::DeadlineMoved`] and [`JournalEntry::ManifestStored`] can be

@@ -17,8 +17,8 @@ use wire::HttpServer;
 use super::config::Config;
 use super::reload::{Reloadable, Reloader};
 use super::{
-    bind_tcp, check, descriptors, load_auth_policy, load_tls, notify_service_manager, open_journal,
-    parse_trusted_proxies, storage_name,
+    OpenedJournal, bind_tcp, check, descriptors, load_auth_policy, load_tls, notify_service_manager,
+    open_journal, parse_trusted_proxies, storage_name,
 };
 use crate::ExitStatus;
 use crate::file::CommandError;
@@ -123,7 +123,7 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
     };
     let (auth_policy, tokens, _temporary_token_file) = load_auth_policy(&config)?;
     let telemetry = arguments.log.start_log()?;
-    let (journal, journal_status) = open_journal(&config)?;
+    let OpenedJournal { journal, status: journal_status, .. } = open_journal(&config)?;
     if let Some(status) = journal_status {
         print_stderr(&status);
     }

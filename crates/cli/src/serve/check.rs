@@ -66,6 +66,10 @@ pub(super) fn exposure_problems(config: &Config) -> Vec<String> {
             config.grpc_listen.is_some() && !cfg!(feature = "grpc"),
             "grpc_listen: this sayso was built without gRPC; build it with --features grpc".to_owned(),
         ),
+        (
+            config.database.is_some() && !cfg!(feature = "postgres"),
+            "journal: this sayso was built without Postgres; build it with --features postgres".to_owned(),
+        ),
     ];
     checks.into_iter().filter_map(|(applies, problem)| applies.then_some(problem)).collect()
 }

@@ -5,6 +5,7 @@ pub(crate) mod asp_node;
 mod check;
 mod config;
 pub(crate) mod control;
+mod database_journal;
 mod descriptors;
 mod first_token;
 pub(crate) mod manifest;
@@ -20,7 +21,7 @@ use std::time::Duration;
 
 use clap::CommandFactory;
 use hub::Core;
-use journal::{Journal, JournalError, MemoryJournal, SqliteJournal};
+use journal::{JournalError, MemoryJournal, SqliteJournal};
 use seal::{Random, SystemRandom};
 use tokio::signal::unix::SignalKind;
 use wire::auth::{BrowserSessions, Tokens};
@@ -33,6 +34,7 @@ use crate::output::{describe_io_error, print_stderr, print_stdout};
 use crate::{ExitStatus, demo, file, page_assets};
 pub(crate) use config::parse_duration_ms;
 use config::{Config, ConfigFlags, LIMITS_HEADING, LoadedConfig};
+use database_journal::{JournalOwnership, OpenedJournal};
 use first_token::TemporaryTokenFile;
 use personal::HubOwner;
 use reload::Reloader;
@@ -136,8 +138,8 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
         print_status(&format!("warning: {warning}"));
     }
     let telemetry = log_args.start_log()?;
-    let (journal, journal_status) = open_journal(config)?;
-    if let Some(status) = journal_status {
+    let OpenedJournal { journal, status, ownership } = open_journal(config)?;
+    if let Some(status) = status {
         print_status(&status);
     }
     let journal = telemetry.instrument_journal(journal);
@@ -219,7 +221,9 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
                 None => wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()]).await,
             }
         };
-        let control_socket = if config.memory { None } else { control::bind(&config.data) };
+        // A backup of a database is made with the tools of the database.
+        let has_file = !config.memory && config.database.is_none();
+        let control_socket = if has_file { control::bind(&config.data) } else { None };
         if let Some((_, path)) = &unix_socket {
             print_status(&format!("listening on {}", path.display()));
         }
@@ -288,7 +292,9 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
             }
         };
         tokio::pin!(stdio_connection);
+        let mut result = Ok(());
         tokio::select! {
+            error = ownership.lost() => result = Err(error),
             () = server.clone().serve(listener) => {}
             () = unix_connections => {}
             () = grpc_connections => {}
@@ -311,8 +317,10 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
                 }
             }
         }
-        Ok(())
+        result
     });
+    // The hub's thread may still run, but it can no longer write.
+    ownership.release();
     match result {
         Ok(()) => log_args::log_stopping(&telemetry),
         // Startup failed, so there is no stop to log.
@@ -396,10 +404,15 @@ fn bind_unix_socket(config: &Config) -> Result<Option<(UnixSocket, PathBuf)>, St
     Ok(Some((socket, path)))
 }
 
-/// Opens the journal. Returns it with a line about its settings, if it is a file.
-fn open_journal(config: &Config) -> Result<(Box<dyn Journal>, Option<String>), String> {
+/// Opens the journal.
+fn open_journal(config: &Config) -> Result<OpenedJournal, String> {
     if config.memory {
-        return Ok((Box::new(MemoryJournal::default()), None));
+        let journal = Box::new(MemoryJournal::default());
+        return Ok(OpenedJournal { journal, status: None, ownership: JournalOwnership::default() });
+    }
+    #[cfg(feature = "postgres")]
+    if let Some(address) = &config.database {
+        return database_journal::open(address.expose(), config);
     }
     create_data_dir(&config.data)?;
     let path = config.data.join(JOURNAL_FILE_NAME);
@@ -415,7 +428,8 @@ fn open_journal(config: &Config) -> Result<(Box<dyn Journal>, Option<String>), S
         settings.iter().filter(|(name, _)| ["journal_mode", "synchronous"].contains(name));
     let effective: Vec<_> = durability_settings.map(|(name, value)| format!("{name}={value}")).collect();
     let status = format!("journal {}: {}", path.display(), effective.join(" "));
-    Ok((Box::new(sqlite), Some(status)))
+    let ownership = JournalOwnership::default();
+    Ok(OpenedJournal { journal: Box::new(sqlite), status: Some(status), ownership })
 }
 
 fn create_data_dir(path: &Path) -> Result<(), String> {
@@ -464,7 +478,11 @@ fn load_auth_policy(
 }
 
 fn storage_name(config: &Config) -> String {
-    if config.memory { "memory".to_owned() } else { config.data.display().to_string() }
+    match &config.database {
+        _ if config.memory => "memory".to_owned(),
+        Some(address) => address.to_string(),
+        None => config.data.display().to_string(),
+    }
 }
 
 /// Returns the enabled transports, by their names in a manifest.

@@ -6,7 +6,12 @@ use testing::messages::REPLY_CAPABILITIES;
 #[test]
 fn acknowledged_data_survives_a_kill() {
     let folder = tempfile::tempdir().unwrap();
-    let mut hub = HubProcess::start_on_disk(folder.path());
+    assert_data_survives_a_kill(&|| HubProcess::start_on_disk(folder.path()));
+}
+
+/// Kills hubs that `start` starts with the same journal.
+pub(super) fn assert_data_survives_a_kill(start: &dyn Fn() -> HubProcess) {
+    let mut hub = start();
     let client = hub.client();
     let subscription = client.subscribe(REPLY_CAPABILITIES);
     let mut stream = client.open_event_stream(&subscription, None);
@@ -15,7 +20,7 @@ fn acknowledged_data_survives_a_kill() {
     let token = client.ask_confirmation(&session);
     hub.kill();
 
-    let mut hub = HubProcess::start_on_disk(folder.path());
+    let mut hub = start();
     let client = hub.client();
     let path = format!("/agent/v1/sessions/{session}/replies/{token}");
     assert_eq!(client.get(&path).json_str("status"), "pending", "the question is still open");
@@ -28,7 +33,7 @@ fn acknowledged_data_survives_a_kill() {
     assert_eq!(client.get(&path).json_str("decision"), "accept");
     hub.kill();
 
-    let mut hub = HubProcess::start_on_disk(folder.path());
+    let mut hub = start();
     let client = hub.client();
     assert_eq!(client.get(&path).json_str("decision"), "accept", "the decision is final");
     assert_eq!(

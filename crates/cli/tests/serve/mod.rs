@@ -23,6 +23,8 @@ mod manifest;
 pub(crate) mod observability;
 mod otlp;
 mod page_assets;
+#[cfg(feature = "postgres")]
+mod postgres_journal;
 mod protocol_behaviour;
 mod question_withdrawal;
 mod random_kills;

@@ -30,12 +30,17 @@ fn nothing_acknowledged_is_lost_after_repeated_kills() {
     let seed: u64 = std::env::var("PROPERTY_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7);
     println!("{kills} kills, seed {seed}");
     let folder = tempfile::tempdir().unwrap();
+    assert_nothing_is_lost(kills, seed, &|| HubProcess::start_on_disk(folder.path()));
+}
+
+/// Kills hubs that `start` starts with the same journal.
+pub(super) fn assert_nothing_is_lost(kills: u64, seed: u64, start: &dyn Fn() -> HubProcess) {
     let mut random = seed;
     let mut acknowledged = AcknowledgedState::default();
     let (mut accept_count, mut call_count) = (0, 0);
     let (mut session, mut subscription, mut first_event_id) = (String::new(), String::new(), String::new());
     for round in 0..kills {
-        let mut hub = HubProcess::start_on_disk(folder.path());
+        let mut hub = start();
         let client = hub.client();
         if round % 5 == 0 {
             subscription = client.subscribe(REPLY_CAPABILITIES);
@@ -74,7 +79,7 @@ fn nothing_acknowledged_is_lost_after_repeated_kills() {
             killer.join().unwrap();
         });
     }
-    let hub = HubProcess::start_on_disk(folder.path());
+    let hub = start();
     assert_acknowledged(&hub.client(), &session, &subscription, &first_event_id, &acknowledged);
     accept_count += acknowledged.accepted.len();
     call_count += acknowledged.spent.len();

@@ -73,6 +73,75 @@ impl JournalFixture for SqliteFixture {
     }
 }
 
+/// A fixture for the journal in Postgres. All tests share a server, and each journal has its own shard.
+#[cfg(feature = "postgres")]
+pub(crate) struct PostgresFixture {
+    database: journal::PostgresDatabase,
+    shard: std::cell::Cell<i32>,
+}
+
+#[cfg(feature = "postgres")]
+static SERVER: std::sync::Mutex<Option<testing::postgres::PostgresServer>> = std::sync::Mutex::new(None);
+
+#[cfg(feature = "postgres")]
+impl PostgresFixture {
+    /// Starts the server, unless Postgres is not installed or no test needs it. The second value says whether the tests
+    /// can run.
+    pub(crate) fn factory(
+        arguments: &libtest_mimic::Arguments,
+    ) -> (&'static str, bool, crate::FixtureFactory) {
+        let is_needed = !arguments.list
+            && arguments.filter.as_ref().is_none_or(|filter| {
+                !["memory:", "sqlite:"]
+                    .iter()
+                    .any(|kind| filter.starts_with(kind) || kind.starts_with(&**filter))
+            });
+        let is_available = testing::postgres::is_installed("the contract of the journal in Postgres");
+        if !is_needed || !is_available {
+            return ("postgres", is_available, std::sync::Arc::new(|| panic!("Postgres is not running")));
+        }
+        let server = testing::postgres::PostgresServer::start();
+        let settings = journal::PostgresSettings::parse(&server.address()).unwrap();
+        *SERVER.lock().unwrap() = Some(server);
+        let database = journal::PostgresDatabase::open(settings).unwrap();
+        let factory = move || -> Box<dyn JournalFixture> {
+            Box::new(PostgresFixture { database: database.clone(), shard: std::cell::Cell::new(-1) })
+        };
+        ("postgres", true, std::sync::Arc::new(factory))
+    }
+
+    pub(crate) fn stop_server() {
+        drop(SERVER.lock().unwrap().take());
+    }
+
+    fn open(&self, take_over: bool) -> Box<dyn Journal> {
+        let owner = journal::ShardOwner { name: "test".to_owned(), address: None };
+        let settings = journal::LeaseSettings { take_over, ..journal::LeaseSettings::default() };
+        Box::new(journal::PostgresJournal::open(&self.database, self.shard.get(), &owner, &settings).unwrap())
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl JournalFixture for PostgresFixture {
+    fn create_empty(&self) -> Box<dyn Journal> {
+        static NEXT_SHARD: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(0);
+        self.shard.set(NEXT_SHARD.fetch_add(1, std::sync::atomic::Ordering::SeqCst));
+        self.open(false)
+    }
+
+    fn reopen(&self, journal: Box<dyn Journal>) -> Box<dyn Journal> {
+        drop(journal);
+        self.open(false)
+    }
+
+    /// Takes the shard from the journal, which has released nothing.
+    fn crash_and_reopen(&self, journal: Box<dyn Journal>) -> Box<dyn Journal> {
+        let reopened = self.open(true);
+        drop(journal);
+        reopened
+    }
+}
+
 pub(crate) fn position(number: u64) -> Position {
     Position::new(number)
 }

@@ -18,16 +18,25 @@ mod model_journal;
 mod random_batches;
 mod retention;
 
+use std::sync::Arc;
+
 use libtest_mimic::{Arguments, Trial};
 
+#[cfg(feature = "postgres")]
+use fixture::PostgresFixture;
 use fixture::{JournalFixture, MemoryFixture, SqliteFixture};
 
-type FixtureFactory = fn() -> Box<dyn JournalFixture>;
+type FixtureFactory = Arc<dyn Fn() -> Box<dyn JournalFixture> + Send + Sync>;
 type Behaviour = (&'static str, fn(&dyn JournalFixture));
 
 fn main() {
-    let fixtures: [(&str, FixtureFactory); 2] =
-        [("memory", || Box::new(MemoryFixture)), ("sqlite", || Box::new(SqliteFixture::default()))];
+    let arguments = Arguments::from_args();
+    let mut fixtures: Vec<(&str, bool, FixtureFactory)> = vec![
+        ("memory", true, Arc::new(|| Box::new(MemoryFixture))),
+        ("sqlite", true, Arc::new(|| Box::new(SqliteFixture::default()))),
+    ];
+    #[cfg(feature = "postgres")]
+    fixtures.push(PostgresFixture::factory(&arguments));
     let behaviours = [
         event_log::BEHAVIOURS,
         consent_ledger::BEHAVIOURS,
@@ -36,14 +45,18 @@ fn main() {
     ]
     .concat();
     let mut trials = Vec::new();
-    for (kind, create_fixture) in fixtures {
+    for (kind, is_available, create_fixture) in fixtures {
         for (name, behaviour) in &behaviours {
-            let behaviour = *behaviour;
-            trials.push(Trial::test(format!("{kind}: {name}"), move || {
+            let (behaviour, create_fixture) = (*behaviour, create_fixture.clone());
+            let trial = Trial::test(format!("{kind}: {name}"), move || {
                 behaviour(&*create_fixture());
                 Ok(())
-            }));
+            });
+            trials.push(trial.with_ignored_flag(!is_available));
         }
     }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    #[cfg(feature = "postgres")]
+    PostgresFixture::stop_server();
+    conclusion.exit();
 }

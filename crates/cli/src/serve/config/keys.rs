@@ -33,7 +33,7 @@ impl ConfigKey {
     }
 }
 
-use ValueKind::{Address, Bytes, Count, Flag, Language, List, Path, Time};
+use ValueKind::{Address, Bytes, Count, Database, Flag, Language, List, Path, Time};
 
 /// Declares the table: each key with its accepted values, the field that holds it, and its description.
 macro_rules! keys {
@@ -51,6 +51,12 @@ keys! {
         "Data folder: journal, keys and tokens.";
     "memory": Flag => Flag(memory),
         "Keep everything in memory; all data is lost when the hub stops.";
+    "journal": Database => Database(database),
+        "Postgres database for the journal, such as postgres://user@host/database, instead of a file in the data folder. The password can also be in PGPASSWORD or in the file that PGPASSFILE names.";
+    "journal_replicas": Count(0, 16) => Size(database_replicas),
+        "Number of standbys that must confirm every commit to the Postgres journal. A server that does not wait for that many is refused.";
+    "journal_lease": Time(SECOND, HOUR) => Time(database_lease),
+        "How long the Postgres journal stays reserved for a hub that was killed.";
     "tokens": Path => OptionalPath(tokens),
         "Token file; by default it is in the data folder.";
     "open": Flag => Flag(open),

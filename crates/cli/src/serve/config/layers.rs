@@ -77,6 +77,7 @@ impl clap::Args for ConfigFlags {
                 ValueKind::Path => arg.value_name("PATH"),
                 ValueKind::List => arg.value_name("HOST").action(ArgAction::Append),
                 ValueKind::Language => arg.value_name("TAG"),
+                ValueKind::Database => arg.value_name("URL"),
                 ValueKind::Count(..) => arg.value_name("COUNT"),
                 ValueKind::Bytes(..) => arg.value_name("BYTES"),
                 ValueKind::Time(..) => arg.value_name("DURATION"),
@@ -275,6 +276,12 @@ impl LoadedConfig {
         if config.memory && memory.precedence() <= data.precedence() {
             messages.push(format!(
                 "{memory}: everything is kept in memory, so the setting data ({data}) has no effect; use only one of them"
+            ));
+        }
+        if config.memory && config.database.is_some() {
+            let journal = self.origin("journal");
+            messages.push(format!(
+                "{memory}: everything is kept in memory, so the setting journal ({journal}) has no effect; use only one of them"
             ));
         }
         if config.open && config.tokens.is_some() {

@@ -1,11 +1,13 @@
 //! The configuration of `sayso serve`: every setting and every limit, each under one key.
 //!
 //! - `keys`: the table of keys. Flags, environment variables, the file format and the documentation are derived from it.
+//! - `database_address`: the address of a database, which is printed without its password.
 //! - `value`: parsing and formatting of values.
 //! - `layers`: the sources of values, lowest precedence first: default, file, environment, flag.
 //! - `toml_file`: reads a TOML file as keys with line numbers.
 //! - `print`: `--print-config` and the table of `docs/configuration.md`.
 
+mod database_address;
 mod keys;
 mod layers;
 mod print;
@@ -17,6 +19,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::demo;
+use database_address::DatabaseAddress;
 pub(super) use layers::{ConfigFlags, LIMITS_HEADING, LoadedConfig};
 pub(super) use print::key_table_markdown;
 pub(crate) use value::parse_duration_ms;
@@ -28,6 +31,10 @@ seal::defaults! {
         pub(super) listen: SocketAddr = (Ipv4Addr::LOCALHOST, 8787).into(),
         pub(super) data: PathBuf = "sayso-data".into(),
         pub(super) memory: bool = false,
+        /// The database that holds the journal, instead of a file in the data folder.
+        pub(super) database: Option<DatabaseAddress> = None,
+        pub(super) database_replicas: usize = 0,
+        pub(super) database_lease: Duration = Duration::from_secs(5),
         pub(super) tokens: Option<PathBuf> = None,
         pub(super) open: bool = false,
         pub(super) personal: bool = false,

@@ -15,7 +15,13 @@ impl LoadedConfig {
             let (key_section, name) = key.name.split_once('.').unwrap_or(("", key.name));
             if key_section != section {
                 section = key_section;
-                let _ = writeln!(out, "\n[{section}]");
+                let is_replaced = section == "journal" && self.config.database.is_some();
+                let _ = writeln!(out, "\n{}[{section}]", if is_replaced { "# " } else { "" });
+            }
+            if key_section == "journal" && self.config.database.is_some() {
+                // TOML does not permit a value and a section with the same name.
+                let _ = writeln!(out, "# {name} has no effect, because the journal is in a database");
+                continue;
             }
             let origin = crate::output::printable(&self.origin(key.name).to_string());
             let _ = match key.to_toml(&self.config) {

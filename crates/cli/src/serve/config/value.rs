@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Config;
+use super::database_address::DatabaseAddress;
 use super::keys::ConfigKey;
 
 // Durations are in milliseconds.
@@ -24,6 +25,8 @@ pub(super) enum ValueKind {
     Flag,
     List,
     Language,
+    /// The address of a database. It may contain a password, so it is never printed as it was written.
+    Database,
     Count(u64, u64),
     Bytes(u64, u64),
     /// In milliseconds.
@@ -39,6 +42,7 @@ pub(super) enum FieldRef<'c> {
     Flag(&'c mut bool),
     List(&'c mut Vec<String>),
     Language(&'c mut String),
+    Database(&'c mut Option<DatabaseAddress>),
     Size(&'c mut usize),
     OptionalSize(&'c mut Option<u64>),
     Time(&'c mut Duration),
@@ -75,6 +79,7 @@ impl ValueKind {
             Self::Flag => "true or false".to_owned(),
             Self::List => "a list of strings, such as [\"hub.example:8787\"]".to_owned(),
             Self::Language => "a language tag such as en, es or pt-BR".to_owned(),
+            Self::Database => "the address of a database, such as postgres://user@host/database".to_owned(),
             Self::Count(min, max) => format!("a whole number {}{or_none}", range(min, max)),
             Self::Bytes(min, max) => {
                 format!("a number of bytes such as 65536, 64KiB or 1MiB, {}{or_none}", range(min, max))
@@ -157,6 +162,13 @@ impl ConfigKey {
                 let tag = raw.text().filter(|text| aaep::grammar::is_language_tag(text));
                 tag.ok_or_else(invalid)?.clone_into(target);
             }
+            FieldRef::Database(target) => {
+                let address = raw.text().and_then(DatabaseAddress::new);
+                *target = Some(
+                    address
+                        .ok_or_else(|| format!("the value is not {}", self.kind.describe_accepted(false)))?,
+                );
+            }
             FieldRef::OptionalSize(target) if raw.text() == Some("none") => *target = None,
             FieldRef::OptionalMillis(target) if raw.text() == Some("none") => *target = None,
             field => {
@@ -189,6 +201,7 @@ impl ConfigKey {
                 format!("[{}]", list.iter().map(|item| toml_string(item)).collect::<Vec<_>>().join(", "))
             }
             FieldRef::Language(language) => toml_string(language),
+            FieldRef::Database(address) => toml_string(&address.as_ref()?.to_string()),
             FieldRef::Size(size) => number(*size as u64),
             FieldRef::OptionalSize(size) => size.map_or_else(none, number),
             FieldRef::Time(time) => number(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
