@@ -6,29 +6,12 @@ use std::path::PathBuf;
 use super::Places;
 use super::command_words::join_words;
 use super::jsonc::Json;
+pub use crate::hook::Harness;
 
 /// How long a harness waits for a hook that asks a person, in seconds. `sayso hook` answers before that.
 pub const GATE_TIMEOUT_SECONDS: u32 = 600;
 /// How long a harness waits for a hook that only narrates, in seconds.
 const NARRATION_TIMEOUT_SECONDS: u32 = 30;
-
-/// A coding agent with hooks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Harness {
-    /// Claude Code.
-    Claude,
-    /// Codex CLI.
-    Codex,
-    /// Cursor.
-    Cursor,
-    /// Gemini CLI.
-    Gemini,
-    /// Visual Studio Code with Copilot.
-    VsCode,
-    /// opencode, whose plugin calls `sayso hook`.
-    OpenCode,
-}
 
 /// Whose configuration is changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,27 +123,6 @@ const VSCODE_EVENTS: &[HookEvent] = &[
 ];
 
 impl Harness {
-    /// All harnesses.
-    pub const ALL: [Self; 6] =
-        [Self::Claude, Self::Codex, Self::Cursor, Self::Gemini, Self::VsCode, Self::OpenCode];
-
-    /// Returns the name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Cursor => "cursor",
-            Self::Gemini => "gemini",
-            Self::VsCode => "vscode",
-            Self::OpenCode => "opencode",
-        }
-    }
-
-    /// Returns the harness with this name on the command line.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|harness| harness.name() == name)
-    }
-
     /// Returns the file that contains the hooks.
     pub fn hook_file(self, places: &Places, scope: &SetupScope) -> PathBuf {
         match scope {
@@ -273,13 +235,6 @@ impl Harness {
 
 impl fmt::Display for Harness {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Claude => "Claude Code",
-            Self::Codex => "Codex",
-            Self::Cursor => "Cursor",
-            Self::Gemini => "Gemini CLI",
-            Self::VsCode => "VS Code",
-            Self::OpenCode => "opencode",
-        })
+        formatter.write_str(self.display_name())
     }
 }

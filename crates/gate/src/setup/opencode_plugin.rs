@@ -3,9 +3,7 @@
 use seal::json::{JsonWriter, Tape};
 
 use super::owned_file::OwnedFile;
-
-/// The plugin. `sayso hook` defines what it does, and its constant replaces this one: `crate::hook::OPENCODE_PLUGIN`.
-const PLUGIN: &str = include_str!("opencode_plugin.js");
+use crate::hook::OPENCODE_PLUGIN;
 
 /// How the line starts that names the command. The installation replaces the rest of it.
 const COMMAND_LINE: &str = "const COMMAND = ";
@@ -15,8 +13,9 @@ pub(crate) fn plugin(words: &[String]) -> OwnedFile {
     let mut writer = JsonWriter::with_capacity(128);
     writer.array(|writer| words.iter().for_each(|word| writer.text(word)));
     let command = format!("{COMMAND_LINE}{};", writer.finish());
-    let lines =
-        PLUGIN.lines().map(|line| if line.starts_with(COMMAND_LINE) { command.as_str() } else { line });
+    let lines = OPENCODE_PLUGIN
+        .lines()
+        .map(|line| if line.starts_with(COMMAND_LINE) { command.as_str() } else { line });
     OwnedFile { text: lines.flat_map(|line| [line, "\n"]).collect(), variable_line: COMMAND_LINE }
 }
 
