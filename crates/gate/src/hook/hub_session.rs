@@ -8,7 +8,7 @@ use seal::Digest;
 use seal::json::{JsonWriter, OwnedDoc, write_object};
 
 use super::event::HookEvent;
-use super::session_store::{CallPhase, LockedRecord, SessionRecord, SessionStore, WaitMark};
+use super::session_store::{CallPhase, HookRecord, LockedRecord, SessionStore, WaitMark};
 use super::{Gate, HookOptions};
 use crate::description::speakable;
 
@@ -175,7 +175,7 @@ impl Hook {
     }
 
     /// Returns an idempotency key for something that happens once in this hub session.
-    pub(super) fn idempotency_key(record: &SessionRecord, what: &str) -> String {
+    pub(super) fn idempotency_key(record: &HookRecord, what: &str) -> String {
         let text = format!("{}\n{}\n{what}", record.nonce, record.generation);
         Digest::of(text.as_bytes()).to_string().replace("sha256:", "hook-")
     }

@@ -7,7 +7,7 @@ use seal::json::{OwnedDoc, write_object};
 use super::answer::HookAnswer;
 use super::event::{EventKind, ToolCall};
 use super::hub_session::{Hook, HubError, OwnQuestion, aaep_tool_name, member_text, write_event};
-use super::session_store::{CallPhase, CallRecord, LockedRecord, SessionRecord};
+use super::session_store::{CallPhase, CallRecord, HookRecord, LockedRecord};
 use crate::description::{CallDescription, describe_call, speakable};
 use crate::risk::RiskClass;
 
@@ -184,7 +184,7 @@ async fn withdraw_abandoned(hook: &mut Hook, locked: &mut LockedRecord, key: &st
     }
 }
 
-impl SessionRecord {
+impl HookRecord {
     pub(super) fn find_key(&mut self, key: &str) -> Option<&mut CallRecord> {
         self.calls.iter_mut().find(|call| call.key == key)
     }
@@ -193,7 +193,7 @@ impl SessionRecord {
 /// Finds the record of the call of an event, or adds one, and notes the event. A call without an id is the latest one with
 /// the same effect that has not seen this event, or about which somebody is being asked: a repeated event of a call
 /// that is answered is a new call.
-pub(super) fn find_or_add(record: &mut SessionRecord, call: &ToolCall, event: &str) -> usize {
+pub(super) fn find_or_add(record: &mut HookRecord, call: &ToolCall, event: &str) -> usize {
     let has_seen = |known: &CallRecord| known.events.split(' ').any(|name| name == event);
     let found = match &call.id {
         Some(id) => record.calls.iter().position(|known| known.id.as_ref() == Some(id)),

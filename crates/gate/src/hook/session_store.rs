@@ -25,7 +25,7 @@ const MAX_AGE: Duration = Duration::from_hours(7 * 24);
 
 /// What is shared about one harness session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct SessionRecord {
+pub(super) struct HookRecord {
     /// A random text that makes idempotency keys unique, even if the record was lost.
     pub(super) nonce: String,
     /// The id of the hub's session.
@@ -74,7 +74,7 @@ pub(super) struct CallRecord {
     pub(super) is_invoked: bool,
 }
 
-impl SessionRecord {
+impl HookRecord {
     /// Adds a call and returns its position.
     pub(super) fn add_call(&mut self, call: CallRecord) -> usize {
         if self.calls.len() >= MAX_CALLS {
@@ -224,8 +224,8 @@ impl SessionStore {
         let path = self.folder.join(format!("{name}.json"));
         let record = match std::fs::read_to_string(&path) {
             // A damaged record is replaced; idempotency keys still prevent a second question about the same call.
-            Ok(text) => SessionRecord::read(&text).unwrap_or_default(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => SessionRecord::default(),
+            Ok(text) => HookRecord::read(&text).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => HookRecord::default(),
             Err(error) => return Err(error),
         };
         let mut locked = LockedRecord { record, path, _lock: file };
@@ -260,7 +260,7 @@ pub(super) struct WaitMark {
 /// A record that no other process can use.
 #[derive(Debug)]
 pub(super) struct LockedRecord {
-    pub(super) record: SessionRecord,
+    pub(super) record: HookRecord,
     path: PathBuf,
     /// Closing the file releases the lock.
     _lock: File,
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_record_is_read_as_it_was_written() {
-        let record = SessionRecord {
+        let record = HookRecord {
             hub_session: Some("sess_1".to_owned()),
             nonce: "n".to_owned(),
             generation: 3,
@@ -357,14 +357,14 @@ mod tests {
                 },
             ],
         };
-        assert_eq!(SessionRecord::read(&record.write()), Some(record));
-        assert_eq!(SessionRecord::read("{"), None);
-        assert_eq!(SessionRecord::read("{}"), None);
+        assert_eq!(HookRecord::read(&record.write()), Some(record));
+        assert_eq!(HookRecord::read("{"), None);
+        assert_eq!(HookRecord::read("{}"), None);
     }
 
     #[test]
     fn old_calls_are_forgotten_unless_a_person_is_being_asked() {
-        let mut record = SessionRecord::default();
+        let mut record = HookRecord::default();
         record.add_call(CallRecord {
             phase: CallPhase::Asked,
             key: "asked".to_owned(),

@@ -167,6 +167,7 @@ impl RunningHook {
 }
 
 /// An event of Claude Code.
+#[allow(clippy::needless_pass_by_value, reason = "callers write the members inline")]
 fn event(name: &str, members: Value) -> Value {
     let mut event = json!({
         "session_id": "6b918224", "transcript_path": "/home/x/t.jsonl", "cwd": "/home/x/shop", "prompt_id": "p1",

@@ -16,12 +16,12 @@ fn hooks_that_run_at_the_same_time_share_one_session_and_one_question() {
     for call in calls {
         assert_eq!(call.finish(), json!({}));
     }
-    let requests = [0, 1, 2].map(|_| fixture.spawn(&["claude"], &permission_request("rm a")));
+    let gated = ["claude", "--gate", "all"];
+    let requests = [0, 1, 2].map(|_| fixture.spawn(&gated, &bash_event("PreToolUse", "rm a", "toolu_9")));
     let token = listener.wait_for_question();
     fixture.answer(&listener, &token, "accept");
     for request in requests {
-        let printed = request.finish();
-        assert!(printed == allowed() || printed == json!({}), "{printed}");
+        assert_eq!(request.finish()["hookSpecificOutput"]["permissionDecision"], "allow");
     }
     let end = fixture.run(&event("SessionEnd", json!({"reason": "other"})));
     assert_eq!(end, json!({}));
