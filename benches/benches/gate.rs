@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use sayso_benches::binary;
-use sayso_benches::load::{BenchHub, ListenerPool, Scale, Store};
+use sayso_benches::load::{BenchHub, ListenerPool, Scale, Server as _, Store};
 
 const SERVER: &str = "GATE_BENCH_SERVER";
 

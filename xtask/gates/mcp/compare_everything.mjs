@@ -102,9 +102,9 @@ async function record(command, version) {
 /** Removes what differs between any two runs: times. */
 const normalize = (line) => line.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME").replace(/\d{1,2}:\d\d:\d\d [AP]M/g, "TIME");
 
-/** Messages that the server sends of itself arrive at any time, so they are compared as a set. */
+/** Messages that the server sends of itself, by its own timers, arrive at any time, so they are compared as a set. */
 function split(lines) {
-  const isAsync = (line) => /"method":"notifications\/(message|tools\/list_changed|resources)/.test(line);
+  const isAsync = (line) => /"method":"(notifications\/(message|tools\/list_changed|resources)|roots\/list")/.test(line);
   return [lines.filter((line) => !isAsync(line)).map(normalize), [...new Set(lines.filter(isAsync).map(normalize))].sort()];
 }
 
