@@ -12,14 +12,16 @@ use testing::messages::{REPLY_CAPABILITIES, confirmation_reply, short_type};
 use testing::websocket::WebSocketClient;
 
 /// The agent's program: it copies its standard input into one named pipe and another one to its standard output, so the test is
-/// the agent. It leaves a process behind that only a signal to the group ends.
-const AGENT: &str = r#"echo $$ > "$3"; exec 3<&0; cat <&3 > "$1" & exec cat "$2""#;
+/// the agent. It also starts a process that only a signal ends. All its processes hold the pipe `alive` open.
+const AGENT: &str = r#"exec 4> "$4"; echo $$ > "$3"; exec 3<&0; sleep 100000 < /dev/null > /dev/null 2>&1 & cat <&3 > "$1" & exec cat "$2""#;
 
 /// The gate, with the test at both of its ends.
 pub(super) struct Gate {
     child: Child,
     pub(super) editor: Editor,
     pub(super) agent: Agent,
+    /// Ends when no process of the agent is left.
+    alive: Option<File>,
     log: BufReader<ChildStderr>,
     folder: tempfile::TempDir,
     _timer: KillTimer,
@@ -39,13 +41,14 @@ impl Gate {
     /// Starts the gate with the hub at this address.
     pub(super) fn start(hub: &str, options: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let [input, output, pid] = ["input", "output", "pid"].map(|name| folder.path().join(name));
-        for pipe in [&input, &output] {
+        let [input, output, pid, alive] =
+            ["input", "output", "pid", "alive"].map(|name| folder.path().join(name));
+        for pipe in [&input, &output, &alive] {
             assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
         }
         let mut command = Command::new(binary());
         command.arg("acp").args(["--hub", hub]).args(options);
-        command.args(["--", "/bin/sh", "-c", AGENT, "agent"]).args([&input, &output, &pid]);
+        command.args(["--", "/bin/sh", "-c", AGENT, "agent"]).args([&input, &output, &pid, &alive]);
         command.env_remove("SAYSO_URL").env_remove("SAYSO_TOKEN");
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -54,9 +57,18 @@ impl Gate {
         let editor =
             Editor { to_gate: child.stdin.take(), from_gate: BufReader::new(child.stdout.take().unwrap()) };
         // Opening a named pipe waits for the other end.
+        let alive = File::open(&alive).unwrap();
         let from_gate = BufReader::new(File::open(&input).unwrap());
         let to_gate = Some(OpenOptions::new().write(true).open(&output).unwrap());
-        Self { child, editor, agent: Agent { to_gate, from_gate }, log, folder, _timer: timer }
+        Self {
+            child,
+            editor,
+            agent: Agent { to_gate, from_gate },
+            alive: Some(alive),
+            log,
+            folder,
+            _timer: timer,
+        }
     }
 
     /// Starts the gate and a turn in the session `s1`.
@@ -127,6 +139,14 @@ impl Gate {
     /// Waits until the gate exits. Returns its exit code, or `None` if a signal killed it.
     pub(super) fn wait(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
+    }
+
+    /// Waits until no process of the agent is left.
+    pub(super) fn wait_until_agent_is_gone(&mut self) {
+        let mut alive = self.alive.take().unwrap();
+        let (sender, ended) = std::sync::mpsc::channel();
+        std::thread::spawn(move || sender.send(alive.read_to_end(&mut Vec::new()).is_ok()));
+        assert_eq!(ended.recv_timeout(testing::http::TIMEOUT), Ok(true), "a process of the agent is left");
     }
 
     /// Waits for a line on standard error that contains this text.

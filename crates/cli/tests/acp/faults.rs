@@ -66,8 +66,7 @@ fn an_agent_that_is_killed_ends_the_gate_with_its_code_and_leaves_nothing_behind
     let question = listener.next("awaiting.confirmation");
     gate.signal_agent("-KILL");
     assert_eq!(gate.wait(), Some(128 + 9));
-    // The agent's helper process held this pipe. It was killed too.
-    assert_eq!(gate.agent.next_line(), "");
+    gate.wait_until_agent_is_gone();
     let failed = listener.next("session.errored");
     assert_eq!(failed["summary_normal"], "The agent exited with code 137.");
     listener.decide(&question, "accept");
@@ -82,7 +81,7 @@ fn an_editor_that_is_gone_ends_an_agent_that_does_not_exit_by_itself() {
     listener.next("awaiting.confirmation");
     gate.editor.close();
     assert_eq!(gate.wait(), Some(128 + 15));
-    assert_eq!(gate.agent.next_line(), "");
+    gate.wait_until_agent_is_gone();
     assert_eq!(listener.next("session.completed")["summary_normal"], "The editor closed the session.");
 }
 
@@ -93,6 +92,7 @@ fn a_signal_reaches_the_agent_and_its_code_comes_back() {
         let mut gate = Gate::start_turn(&hub);
         gate.signal(signal);
         assert_eq!(gate.wait(), Some(code));
+        gate.wait_until_agent_is_gone();
     }
 }
 
@@ -102,8 +102,7 @@ fn a_gate_that_is_killed_leaves_no_process_behind() {
     let mut gate = Gate::start_turn(&hub);
     gate.signal("-KILL");
     assert_eq!(gate.wait(), None);
-    // Both processes of the agent hold one of the pipes; the test sees the end of it only when they are gone.
-    assert_eq!(gate.agent.next_line(), "");
+    gate.wait_until_agent_is_gone();
 }
 
 #[test]
