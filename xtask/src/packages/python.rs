@@ -33,18 +33,25 @@ const ENVIRONMENTS: [Environment; 13] = [
 /// The environment of the package's own tests.
 const CORE: &str = "core";
 
+/// The environment of the tests that run AAEP's own producers beside our adapters.
+const PEERS: &str = "peers";
+
 /// The part of the stages that `cargo xtask test` runs.
 pub(crate) const REPRESENTATIVE: [&str; 3] = ["python-core", "langchain", "openai-agents"];
 
 /// Adds the stages, or only those with these names. Returns whether all names are known.
 pub(crate) fn add_stages(plan: &mut Plan<'_>, only: &[&str], after: &'static [&'static str]) -> bool {
-    let is_known = |name: &str| name == "python-core" || ENVIRONMENTS.iter().any(|it| it.name == name);
+    let is_known =
+        |name: &str| name == "python-core" || name == PEERS || ENVIRONMENTS.iter().any(|it| it.name == name);
     let is_wanted = |name: &str| only.is_empty() || only.contains(&name);
     if is_wanted("python-core") {
         plan.add("python-core", StageLane::Waiting, after, test_core);
     }
     for environment in ENVIRONMENTS.iter().filter(|it| is_wanted(it.name)) {
         plan.add(environment.name, StageLane::Waiting, after, |log| test_adapters(log, environment));
+    }
+    if is_wanted(PEERS) {
+        plan.add(PEERS, StageLane::Waiting, after, test_peers);
     }
     only.iter().all(|name| is_known(name))
 }
@@ -54,7 +61,7 @@ fn test_core(log: &StageLog) -> StageResult {
     let run = |arguments: &[&str]| log.run(python(&folder).args(["-m"]).args(arguments));
     run(&["ruff", "check", "src", "tests", "examples"])?;
     run(&["mypy"])?;
-    run(&["pytest", "-q", "tests", "--ignore=tests/adapters"])?;
+    run(&["pytest", "-q", "tests", "--ignore=tests/adapters", "--ignore=tests/peers"])?;
     Ok(().into())
 }
 
@@ -62,6 +69,12 @@ fn test_adapters(log: &StageLog, environment: &Environment) -> StageResult {
     let folder = install(log, environment.name)?;
     let arguments = ["-m", "pytest", "-q", "tests/adapters", "tests/test_examples.py"];
     log.run(python(&folder).args(arguments).env("TEST_ADAPTER", environment.adapters))?;
+    Ok(().into())
+}
+
+fn test_peers(log: &StageLog) -> StageResult {
+    let folder = install(log, PEERS)?;
+    log.run(python(&folder).args(["-m", "pytest", "-q", "tests/peers"]))?;
     Ok(().into())
 }
 
@@ -98,7 +111,7 @@ mod tests {
 
     #[test]
     fn every_package_of_every_environment_is_pinned() {
-        for name in ENVIRONMENTS.iter().map(|it| it.name).chain([CORE]) {
+        for name in ENVIRONMENTS.iter().map(|it| it.name).chain([CORE, PEERS]) {
             let pins =
                 std::fs::read_to_string(root().join(format!("python/requirements/{name}.txt"))).expect(name);
             assert!(pins.lines().count() > 2, "{name}");
