@@ -16,10 +16,10 @@ pytest.importorskip("aaep_langchain")
 from aaep_langchain.callback_handler import LangChainAAEPHandler
 from langchain.agents import create_agent
 from langchain_openai import ChatOpenAI
-from scripted_model import ScriptedModel
 
 import sayso
 from sayso.langchain import SaysoMiddleware
+from scripted_model import ScriptedModel
 from support import SAYSO
 
 SCRIPT = [{"text": "I will tidy up. ", "calls": [("wipe", {"what": "photos"})]}, {"text": "All is tidy.", "calls": []}]
