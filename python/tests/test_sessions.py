@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import signal
+import subprocess
+import time
 
 import pytest
 
 import sayso
-from support import HubProcess, Listener
+from support import SAYSO, TIMEOUT_SECONDS, HubProcess, Listener
 
 TRANSPORTS = ["websocket", "http"]
 
@@ -337,3 +340,25 @@ def test_a_socket_of_another_user_is_refused(hub, monkeypatch):
 def test_a_bad_address_is_refused(url):
     with pytest.raises(sayso.InvalidRequest):
         sayso.hub(url)
+
+
+def test_a_recording_of_sayso_capture_is_valid(hub, client, tmp_path):
+    file = tmp_path / "recording.jsonl"
+    command = [SAYSO, "capture", "--output", str(file), hub.url]
+    capture = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert capture.stderr is not None
+    assert capture.stderr.readline().startswith("Recording")
+    listener = Listener(hub, "accept")
+    with client.session("Pay Ben.") as s:
+        granted = s.ask("send", {"to": "Ben"}, action="Send to {to}.", consequence="Gone.", irreversible=True)
+        s.call(granted, lambda to: None)
+    listener.wait_for_end()
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while "session.completed" not in file.read_text() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    capture.send_signal(signal.SIGINT)
+    capture.wait()
+    recorded = file.read_text()
+    assert "session.completed" in recorded and "tool.completed" in recorded
+    result = subprocess.run([SAYSO, "validate", str(file)], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout

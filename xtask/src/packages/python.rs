@@ -33,6 +33,9 @@ const ENVIRONMENTS: [Environment; 13] = [
 /// The environment of the package's own tests.
 const CORE: &str = "core";
 
+/// The environment of the tests that run AAEP's own producers beside our adapters.
+const PEERS: &str = "peers";
+
 /// Adds the wanted stages, and returns how many they are.
 pub(super) fn add_stages(
     plan: &mut Plan<'_>,
@@ -49,6 +52,10 @@ pub(super) fn add_stages(
         plan.add(environment.name, lane, after, |log| test_adapters(log, environment));
         added += 1;
     }
+    if is_wanted(PEERS) {
+        plan.add(PEERS, lane, after, test_peers);
+        added += 1;
+    }
     added
 }
 
@@ -57,7 +64,7 @@ fn test_core(log: &StageLog) -> StageResult {
     let run = |arguments: &[&str]| log.run(python(&folder).args(["-m"]).args(arguments));
     run(&["ruff", "check", "src", "tests", "examples"])?;
     run(&["mypy"])?;
-    run(&["pytest", "-q", "tests", "--ignore=tests/adapters"])?;
+    run(&["pytest", "-q", "tests", "--ignore=tests/adapters", "--ignore=tests/peers"])?;
     Ok(().into())
 }
 
@@ -65,6 +72,12 @@ fn test_adapters(log: &StageLog, environment: &Environment) -> StageResult {
     let folder = install(log, environment.name)?;
     let arguments = ["-m", "pytest", "-q", "tests/adapters", "tests/test_examples.py"];
     log.run(python(&folder).args(arguments).env("TEST_ADAPTER", environment.adapters))?;
+    Ok(().into())
+}
+
+fn test_peers(log: &StageLog) -> StageResult {
+    let folder = install(log, PEERS)?;
+    log.run(python(&folder).args(["-m", "pytest", "-q", "tests/peers"]))?;
     Ok(().into())
 }
 
@@ -101,7 +114,7 @@ mod tests {
 
     #[test]
     fn every_package_of_every_environment_is_pinned() {
-        for name in ENVIRONMENTS.iter().map(|it| it.name).chain([CORE]) {
+        for name in ENVIRONMENTS.iter().map(|it| it.name).chain([CORE, PEERS]) {
             let pins =
                 std::fs::read_to_string(root().join(format!("python/requirements/{name}.txt"))).expect(name);
             assert!(pins.lines().count() > 2, "{name}");

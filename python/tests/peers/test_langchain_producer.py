@@ -1,0 +1,71 @@
+"""AAEP's own producer for LangChain (aaep-langchain-producer), beside our adapter, with the same model and the same tool.
+
+It reports a dangerous call when the call already runs, and never asks, because a callback of LangChain cannot stop a tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+
+import pytest
+
+pytest.importorskip("aaep_langchain")
+
+from aaep_langchain.callback_handler import LangChainAAEPHandler
+from langchain.agents import create_agent
+from langchain_openai import ChatOpenAI
+
+import sayso
+from sayso.langchain import SaysoMiddleware
+from scripted_model import ScriptedModel
+from support import SAYSO
+
+SCRIPT = [{"text": "I will tidy up. ", "calls": [("wipe", {"what": "photos"})]}, {"text": "All is tidy.", "calls": []}]
+
+
+def make_agent(ran, middleware=()):
+    model_server = ScriptedModel(SCRIPT)
+
+    def wipe(what: str) -> str:
+        """Wipes something."""
+        ran.append(what)
+        return f"wiped {what}"
+
+    model = ChatOpenAI(model="scripted", base_url=model_server.url + "/v1", api_key="none")
+    return create_agent(model, [wipe], middleware=list(middleware))
+
+
+def test_the_peer_announces_the_call_and_asks_nobody(tmp_path):
+    events, ran = [], []
+    handler = LangChainAAEPHandler(send_event=events.append, tool_risk_overrides={"wipe": "high"})
+    make_agent(ran).invoke({"messages": [("user", "Tidy up.")]}, config={"callbacks": [handler]})
+    assert ran == ["photos"], "it ran without a question"
+    types = [event["type"] for event in events]
+    assert "aaep:agent.tool.invoked" in types and "aaep:agent.awaiting.confirmation" not in types
+    recording = tmp_path / "peer.jsonl"
+    recording.write_text("".join(json.dumps(event) + "\n" for event in events))
+    result = subprocess.run([SAYSO, "validate", str(recording)], capture_output=True, text=True)
+    assert result.returncode == 1 and "AAEP-4.3.1-3" in result.stdout
+
+
+@pytest.mark.parametrize("answer", ["accept", "reject"])
+def test_ours_asks_first(hub, listen, answer):
+    listener, ran = listen(answer), []
+
+    async def main():
+        async with sayso.hub(hub.url).session("Tidy up."):
+            policies = {"wipe": sayso.Policy(irreversible=True, action="Wipe {what}.")}
+            agent = make_agent(ran, [SaysoMiddleware(policies)])
+            await agent.ainvoke({"messages": [("user", "Tidy up.")]})
+
+    asyncio.run(main())
+    assert ran == (["photos"] if answer == "accept" else [])
+    types = [event["type"].removeprefix("aaep:agent.") for event in listener.wait_for_end()]
+    assert "awaiting.confirmation" in types
+    if answer == "accept":
+        assert types.index("awaiting.confirmation") < types.index("tool.invoked")
+    else:
+        assert "tool.invoked" not in types
+    listener.validate()
