@@ -110,7 +110,9 @@ impl BareWriter {
         let ids: Vec<&[u8]> = ids.iter().map(String::as_bytes).collect();
         let bodies = vec![&[b'a'; BODY_BYTES][..]; batch];
         let (zeros, flags) = (vec![0i64; batch], vec![false; batch]);
-        let execute = self.client.execute(&self.insert, &[&numbers, &zeros, &zeros, &flags, &ids, &bodies]);
+        let execute = async {
+            self.client.execute(&self.insert, &[&numbers, &zeros, &zeros, &flags, &ids, &bodies]).await
+        };
         self.runtime.block_on(execute).unwrap();
     }
 }
