@@ -3,7 +3,7 @@
 use super::*;
 
 /// Events as the harnesses write them, shortened. Those of Claude Code 2.1.325, Codex 0.166.0 and Gemini CLI 0.61.0 follow
-/// recordings; those of Cursor and VS Code follow their published schemas.
+/// recordings; those of Cursor and VS Code follow their documentation.
 const CLAUDE_REQUEST: &str = r#"{"session_id":"6b91","transcript_path":"/t.jsonl","cwd":"/w","prompt_id":"p","permission_mode":"default","effort":{"level":"medium"},"hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"touch m","description":"Make marker"},"permission_suggestions":[{"type":"setMode","mode":"acceptEdits","destination":"session"}]}"#;
 const CLAUDE_CALL: &str = r#"{"session_id":"6b91","cwd":"/w","permission_mode":"default","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"touch m"},"tool_use_id":"toolu_1"}"#;
 const CLAUDE_ELICITATION: &str = r#"{"session_id":"6b91","cwd":"/w","hook_event_name":"Elicitation","mcp_server_name":"fake","message":"Proceed?","mode":"form","requested_schema":{"type":"object","properties":{"ok":{"type":"boolean"}}}}"#;
