@@ -14,7 +14,7 @@ fn the_answer_to_a_permission_request_is_that_of_the_person() {
         let hook = fixture.spawn(&["claude"], &permission_request("rm -r build"));
         let question = listener.wait_for("awaiting.confirmation");
         assert_eq!(question["action"], "Run: rm -r build.");
-        assert_eq!(question["consequence"], "It deletes files, which cannot be undone.");
+        assert_eq!(question["consequence"], "It deletes files.");
         assert_eq!((&question["irreversible"], &question["risk_level"]), (&json!(true), &json!("high")));
         assert_eq!(question["default_decision"], "reject");
         fixture.answer(&listener, question["reply_token"].as_str().unwrap(), decision);

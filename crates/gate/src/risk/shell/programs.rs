@@ -163,11 +163,9 @@ fn assess_words(words: &[Word], depth: usize) -> Assessment {
         name if DESTROYERS.contains(&name) || name.starts_with("mkfs.") => Assessment::new(
             RiskClass::Irreversible,
             match name {
-                "rm" | "rmdir" | "unlink" | "shred" | "srm" => {
-                    "It deletes files, which cannot be undone.".to_owned()
-                }
+                "rm" | "rmdir" | "unlink" | "shred" | "srm" => "It deletes files.".to_owned(),
                 "kill" | "pkill" | "killall" => "It ends running programs.".to_owned(),
-                _ => format!("{name} cannot be undone."),
+                _ => format!("It runs {name}."),
             },
         ),
         name if CHANGERS.contains(&name) => Assessment::new(RiskClass::Risky, "It changes files."),
@@ -322,7 +320,7 @@ fn assess_find(arguments: &[Word], depth: usize) -> Assessment {
         };
         match text {
             "-delete" => {
-                return Assessment::new(RiskClass::Irreversible, "It deletes files, which cannot be undone.");
+                return Assessment::new(RiskClass::Irreversible, "It deletes files.");
             }
             "-fprint" | "-fprint0" | "-fprintf" | "-fls" => {
                 assessment = assessment
