@@ -29,6 +29,7 @@ impl JournalOwnership {
     }
 
     /// Lets another hub open the journal at once. This one can no longer write.
+    #[cfg_attr(not(feature = "postgres"), expect(clippy::unused_self, reason = "only a lease is released"))]
     pub(super) fn release(&self) {
         #[cfg(feature = "postgres")]
         if let Some(lease) = &self.lease {

@@ -48,7 +48,10 @@ impl PostgresSettings {
         if !is_postgres_address(address) {
             return Err(invalid("the address of a Postgres journal begins with postgres://"));
         }
-        let (base, query) = address.split_once('?').unwrap_or((address, ""));
+        // A password may contain a question mark.
+        let host = address.find('@').unwrap_or(0);
+        let query = address[host..].find('?').map_or(address.len(), |offset| host + offset);
+        let (base, query) = (&address[..query], address[query..].trim_start_matches('?'));
         let (mut passfile, mut root_certificates) = (None, None);
         let mut kept = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -273,10 +276,13 @@ mod tests {
         assert_eq!(settings.to_string(), "postgres://anna@db1:5433,db2:5434/hub");
         assert!(!format!("{settings:?}").contains("geheim"));
         assert_eq!(settings.config().get_ssl_mode(), SslMode::Require);
+        let question_mark =
+            PostgresSettings::parse("postgres://anna:ge?passfile=1@db/hub?sslmode=disable").unwrap();
+        assert_eq!(question_mark.config().get_password(), Some(&b"ge?passfile=1"[..]));
         for broken in [
-            "postgres://anna:ge?heim=1@db/hub",
             "postgres://anna:geheim@db:port/hub",
-            "postgres://a:%zzgeheim@h/d",
+            "postgres://anna:geheim@db/hub?geheim=1",
+            "mysql://anna:geheim@db",
         ] {
             let error = PostgresSettings::parse(broken).unwrap_err().to_string();
             assert!(!error.contains("heim"), "{error}");
