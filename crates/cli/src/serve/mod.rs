@@ -214,11 +214,14 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
         let server = Arc::new(server.with_signed_manifest(signed).with_browser_sessions(browser_sessions).with_trusted_proxies(trusted_proxies).with_tls(tls));
         server.sync_tokens_to_hub().await;
         let (ready_sender, owner_stop) = owner.map(|owner| (owner.ready, owner.stop)).unzip();
+        // Signals are caught from here on, before anybody is told that the hub is ready.
+        let signals = owner_stop.is_none().then(|| wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()]));
         let stop_signal = async {
-            match owner_stop {
+            match (owner_stop, signals) {
                 // The owner may also just disappear, which drops the sender.
-                Some(stop) => drop(stop.await),
-                None => wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()]).await,
+                (Some(stop), _) => drop(stop.await),
+                (None, Some(signals)) => signals.await,
+                (None, None) => std::future::pending().await,
             }
         };
         // A backup of a database is made with the tools of the database.

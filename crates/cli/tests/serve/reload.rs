@@ -282,3 +282,10 @@ fn creating_a_token_explains_how_to_reload_the_hub() {
     assert_eq!((output.exit_code, output.stdout.lines().count()), (0, 1));
     assert!(output.stderr.contains("kill -HUP"), "{}", output.stderr);
 }
+
+#[test]
+fn a_hub_that_says_that_it_listens_stops_in_order_at_once() {
+    for _ in 0..10 {
+        assert_eq!(HubProcess::start_in_memory().stop(), 0);
+    }
+}
