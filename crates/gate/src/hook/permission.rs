@@ -12,7 +12,7 @@ use crate::description::{CallDescription, describe_call, speakable};
 use crate::risk::RiskClass;
 
 /// How long the hook tries to reach a hub again that was lost during a question. A hub that restarts knows the question.
-const RECONNECT_TIME: Duration = Duration::from_secs(5);
+const RECONNECT_TIME: Duration = Duration::from_secs(20);
 const RECONNECT_DELAY: Duration = Duration::from_millis(200);
 /// Maximum duration of one request that waits for an answer.
 const MAX_WAIT: Duration = Duration::from_mins(1);
