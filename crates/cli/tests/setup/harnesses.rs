@@ -40,7 +40,8 @@ fn claude_code_gets_hooks_that_fail_closed() {
     let output = home.run(&["setup", "claude"]);
     assert_eq!(output.exit_code, 0, "{}", output.stderr);
     let hooks = &parse(&home.read(".claude/settings.json"))["hooks"];
-    let events: Vec<&String> = hooks.as_object().unwrap().keys().collect();
+    let mut events: Vec<&String> = hooks.as_object().unwrap().keys().collect();
+    events.sort_unstable();
     let mut expected = [
         "SessionStart",
         "SessionEnd",

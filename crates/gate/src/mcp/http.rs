@@ -18,7 +18,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::limits::{MAX_HTTP_REQUESTS, MAX_LINE_BYTES};
 use super::message::{RequestId, RpcEnvelope, error_line};
 use super::outbox::{LineSink, lock};
-use super::shared::Shared;
+use super::shared::GateShared;
 
 /// How long the server has to accept a notification before the next message is sent.
 const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -48,7 +48,7 @@ impl LineSink for HttpSink {
 /// The connection to a server behind a URL.
 pub(super) struct HttpServer {
     client: HttpClient,
-    shared: Arc<Shared>,
+    shared: Arc<GateShared>,
     state: Mutex<HttpState>,
 }
 
@@ -76,7 +76,7 @@ struct Outgoing {
 }
 
 impl HttpServer {
-    pub(super) fn new(client: HttpClient, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(client: HttpClient, shared: Arc<GateShared>) -> Self {
         Self { client, shared, state: Mutex::default() }
     }
 

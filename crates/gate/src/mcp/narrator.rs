@@ -18,7 +18,7 @@ use super::message::RequestId;
 use super::outbox::lock;
 use super::outcome::CallOutcome;
 use super::pins::PinFile;
-use super::shared::Shared;
+use super::shared::GateShared;
 
 /// The yeses that are not spent yet, with the sessions in which they were given.
 type Grants = Arc<Mutex<HashMap<QuestionId, (Arc<Session>, Granted)>>>;
@@ -31,7 +31,7 @@ enum CallNews {
 
 /// Carries out effects until the gate ends.
 pub(crate) struct Narrator {
-    shared: Arc<Shared>,
+    shared: Arc<GateShared>,
     link: Arc<HubLink>,
     pins: Option<PinFile>,
     grants: Grants,
@@ -47,7 +47,7 @@ pub(crate) struct Narrator {
 const MAX_NARRATIONS: usize = 2 * MAX_NARRATED_CALLS;
 
 impl Narrator {
-    pub(crate) fn new(shared: Arc<Shared>, link: HubLink, pins: Option<PinFile>) -> Self {
+    pub(crate) fn new(shared: Arc<GateShared>, link: HubLink, pins: Option<PinFile>) -> Self {
         Self {
             shared,
             link: Arc::new(link),
@@ -172,7 +172,7 @@ impl Narrator {
                     task.abort();
                 }
             }
-            // `Shared::run` sends these.
+            // `GateShared::run` sends these.
             Effect::ToServer(_) | Effect::ToHost(_) => {}
         }
     }
@@ -180,7 +180,7 @@ impl Narrator {
 
 /// What one task needs.
 struct Work {
-    shared: Arc<Shared>,
+    shared: Arc<GateShared>,
     link: Arc<HubLink>,
     grants: Grants,
 }

@@ -9,14 +9,14 @@ use super::gate_core::{Effect, GateCore};
 use super::outbox::{Outbox, lock};
 
 /// The core with its outputs. Effects are queued while the core is locked, so messages leave in the order of the decisions.
-pub(crate) struct Shared {
+pub(crate) struct GateShared {
     core: Mutex<GateCore>,
     pub(crate) to_server: Outbox,
     pub(crate) to_host: Outbox,
     hub_effects: mpsc::UnboundedSender<Effect>,
 }
 
-impl Shared {
+impl GateShared {
     pub(crate) fn new(
         core: GateCore,
         to_server: Outbox,

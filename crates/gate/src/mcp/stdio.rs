@@ -23,7 +23,7 @@ use super::lines::{Line, read_line, read_rest};
 use super::narrator::Narrator;
 use super::outbox::Outbox;
 use super::pins::PinFile;
-use super::shared::Shared;
+use super::shared::GateShared;
 use super::tools::Tools;
 use super::{GateOptions, ServerTarget};
 
@@ -58,7 +58,7 @@ pub fn run(options: GateOptions) -> Result<u8, McpError> {
 
 /// What both kinds of servers have in common.
 struct Gate {
-    shared: Arc<Shared>,
+    shared: Arc<GateShared>,
     narrator: Narrator,
     effects: mpsc::UnboundedReceiver<Effect>,
     host_output: OwnedFd,
@@ -75,7 +75,7 @@ impl Gate {
         let pins = pin_file.as_ref().map_or_else(|| Some(std::collections::HashMap::new()), PinFile::read);
         let core = GateCore::new(name.clone(), Tools::new(trust, pins), elicit);
         let to_host = Outbox::new(Box::new(File::from(host_output.try_clone()?)));
-        let (shared, effects) = Shared::new(core, to_server, to_host);
+        let (shared, effects) = GateShared::new(core, to_server, to_host);
         let narrator = Narrator::new(Arc::clone(&shared), HubLink::new(hub, name), pin_file);
         let (host_ended, host_end) = oneshot::channel();
         spawn_thread("host", {
@@ -195,7 +195,7 @@ fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<
 }
 
 /// Passes on what the host sends, until its end.
-fn pump_host(shared: &Shared, input: File) {
+fn pump_host(shared: &GateShared, input: File) {
     let mut reader = BufReader::with_capacity(READ_BUFFER_BYTES, input);
     loop {
         match read_line(&mut reader, MAX_LINE_BYTES) {
@@ -212,7 +212,7 @@ fn pump_host(shared: &Shared, input: File) {
 }
 
 /// Passes on what the server sends, until its end.
-fn pump_server(shared: &Shared, output: impl io::Read) {
+fn pump_server(shared: &GateShared, output: impl io::Read) {
     let mut reader = BufReader::with_capacity(READ_BUFFER_BYTES, output);
     loop {
         match read_line(&mut reader, MAX_LINE_BYTES) {
