@@ -1,6 +1,6 @@
 //! The gate for the Agent Client Protocol (ACP): a proxy on standard input and output between an editor and an agent.
 //!
-//! - [`lines`]: every line passes byte for byte, whatever its size. The gate only looks at it.
+//! - `lines`: every line passes byte for byte, whatever its size. The gate only looks at it.
 //! - `message`: what the gate reads in a line.
 //! - `proxy`: the two ends. It alone writes lines of its own: the answer of a listener to the agent, and the dismissal of the
 //!   editor's dialog.

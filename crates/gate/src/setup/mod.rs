@@ -5,7 +5,7 @@
 //! - [`SetupPlan`]: a change of one file, which can be shown or applied.
 //!
 //! Every change is lossless (comments, order and everything else stays), atomic (a crash leaves the old or the new
-//! file), idempotent, and reversible: an [install record](install_record) restores the file byte for byte if nobody
+//! file), idempotent, and reversible: an install record restores the file byte for byte if nobody
 //! changed it since. Otherwise only the entries of sayso are removed. A file that cannot be parsed is never written.
 
 mod advice;
