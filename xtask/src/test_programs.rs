@@ -132,6 +132,20 @@ pub(crate) fn test_command(log: &StageLog, name: &str) -> Result<Command, String
     Ok(command)
 }
 
+/// Runs a command of [`test_command`]. Fails if a test fails, or if none runs, because its name was changed.
+pub(crate) fn run_selected(log: &StageLog, tests: &mut Command) -> Result<(), String> {
+    let output = tests.stdin(Stdio::null()).output().map_err(|error| format!("cannot run tests: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    log.print(&text);
+    log.print(&String::from_utf8_lossy(&output.stderr));
+    if !output.status.success() {
+        return Err(format!("the tests ended with {}", output.status));
+    }
+    let has_run =
+        text.lines().any(|line| line.starts_with("test result: ok.") && !line.contains(" 0 passed;"));
+    if has_run { Ok(()) } else { Err("no test ran".to_owned()) }
+}
+
 /// Returns the path of the `sayso` binary.
 pub(crate) fn sayso_binary(log: &StageLog) -> Result<PathBuf, String> {
     find(log, "sayso", ProgramKind::Executable)
@@ -140,7 +154,10 @@ pub(crate) fn sayso_binary(log: &StageLog) -> Result<PathBuf, String> {
 /// Returns the path of a program. If [`build`] has not run, builds only that program.
 fn find(log: &StageLog, name: &str, kind: ProgramKind) -> Result<PathBuf, String> {
     let path_in = |programs: &[TestProgram]| {
-        let program = programs.iter().find(|program| program.name == name && program.kind == kind);
+        // Several crates have a test program called `all`.
+        let program = programs.iter().find(|program| {
+            program.name == name && program.kind == kind && program.package.ends_with("crates/cli")
+        });
         program.map(|program| program.path.clone()).ok_or_else(|| format!("cargo built no `{name}`"))
     };
     match BUILT_PROGRAMS.get() {

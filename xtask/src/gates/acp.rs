@@ -8,5 +8,5 @@ pub(crate) fn run(log: &StageLog) -> Result<(), String> {
     let packages = npm::install(log)?;
     let mut tests = test_programs::test_command(log, "all")?;
     tests.args(["--ignored", "acp::sdk::"]).env("ACP_SDK", packages);
-    log.run(&mut tests)
+    test_programs::run_selected(log, &mut tests)
 }

@@ -29,7 +29,7 @@ pub(crate) fn run(log: &StageLog, harness: &HarnessPackage) -> Result<(), String
     install(log, &folder.join(harness.name), harness)?;
     let mut tests = test_programs::test_command(log, "harnesses")?;
     tests.args(["--ignored", "--nocapture", "--test-threads=1", harness.name]).env("HARNESSES", &folder);
-    log.run(&mut tests)
+    test_programs::run_selected(log, &mut tests)
 }
 
 fn install(log: &StageLog, folder: &Path, harness: &HarnessPackage) -> Result<(), String> {

@@ -25,5 +25,5 @@ pub(crate) fn run(log: &StageLog) -> Result<(), String> {
     log.run(Command::new(&pip).args(arguments).arg(root().join("xtask/packages/otlp-requirements.txt")))?;
     let mut tests = test_programs::test_command(log, "all")?;
     tests.args(["--ignored", "serve::otlp::"]).env("OTLP_PYTHON", python);
-    log.run(&mut tests)
+    test_programs::run_selected(log, &mut tests)
 }
