@@ -156,7 +156,8 @@ fn find(log: &StageLog, name: &str, kind: ProgramKind) -> Result<PathBuf, String
     let path_in = |programs: &[TestProgram]| {
         // Several crates have a test program called `all`.
         let program = programs.iter().find(|program| {
-            program.name == name && program.kind == kind && program.package.ends_with("crates/cli")
+            let is_meant = name != "all" || program.package.ends_with("crates/cli");
+            program.name == name && program.kind == kind && is_meant
         });
         program.map(|program| program.path.clone()).ok_or_else(|| format!("cargo built no `{name}`"))
     };

@@ -5,7 +5,7 @@ use seal::json::{JsonKind, JsonValue};
 use super::event::{EventKind, ToolCall};
 use super::hub_session::{Hook, HubError, REQUESTING_TOOL, aaep_tool_name, write_event};
 use super::permission::{find_or_add, invoked_event, sentence};
-use super::session_store::{CallPhase, LockedRecord};
+use super::session_store::{CallPhase, CallRecord, LockedRecord};
 use crate::description::{describe_call, speakable};
 
 /// Maximum number of characters of a tool's result that are read aloud.
@@ -84,7 +84,7 @@ async fn before_tool(hook: &mut Hook) -> Result<(), HubError> {
     let begins_now = hook.event().runs_without_request();
     let mut locked = hook.lock().await?;
     hook.ensure_session(&mut locked).await?;
-    let at = find_or_add(&mut locked.record, &call, &hook.event().name);
+    let at = find_or_add(&mut locked.record, &call, &hook.event().name, |_| false);
     let record = &mut locked.record.calls[at];
     let key = record.key.clone();
     if record.is_invoked {
@@ -109,7 +109,9 @@ async fn after_tool(hook: &mut Hook) -> Result<(), HubError> {
     let mut locked = hook.lock().await?;
     let session = hook.ensure_session(&mut locked).await?;
     let calls = &locked.record.calls;
-    let by_id = call.id.as_ref().and_then(|id| calls.iter().position(|known| known.id.as_ref() == Some(id)));
+    let has_id = |known: &CallRecord| call.id.is_some() && known.id == call.id;
+    let by_id = calls.iter().rposition(|known| has_id(known) && known.digest == call.digest);
+    let by_id = by_id.or_else(|| calls.iter().rposition(has_id));
     let by_digest = || {
         calls
             .iter()
@@ -295,9 +297,12 @@ async fn permission_denied(hook: &mut Hook) -> Result<(), HubError> {
     let description = describe_call(&call.tool, &call.input.doc().root());
     let mut locked = hook.lock().await?;
     let id = call.id.clone();
-    let is_same = |key: &str| id.as_deref() == Some(key) || key.starts_with(&call.digest);
+    let is_same = |key: &str| {
+        let rest = id.as_deref().and_then(|id| key.strip_prefix(id));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('#')) || key.starts_with(&call.digest)
+    };
     withdraw_questions(hook, &mut locked, is_same).await;
-    let at = find_or_add(&mut locked.record, &call, &hook.event().name);
+    let at = find_or_add(&mut locked.record, &call, &hook.event().name, |_| false);
     let known = locked.record.calls.remove(at);
     // A call that a person refused here was heard already.
     if known.phase != CallPhase::Refused {

@@ -75,7 +75,9 @@ async fn ask_person(hook: &mut Hook, call: &ToolCall) -> Result<Outcome, HubErro
     let (key, session, token) = {
         let mut locked = hook.lock().await?;
         hook.ensure_session(&mut locked).await?;
-        let at = find_or_add(&mut locked.record, call, &hook.event().name);
+        let abandoned = abandoned_keys(&locked)?;
+        let is_abandoned = |known: &CallRecord| abandoned.contains(&known.key);
+        let at = find_or_add(&mut locked.record, call, &hook.event().name, is_abandoned);
         let record = &locked.record.calls[at];
         match record.phase {
             // An earlier event of the same call was answered.
@@ -86,7 +88,7 @@ async fn ask_person(hook: &mut Hook, call: &ToolCall) -> Result<Outcome, HubErro
         let key = record.key.clone();
         let body = question_body(hook, call, &description, &key);
         let mut token = record.reply_token.clone();
-        if record.phase == CallPhase::Asked && !locked.is_awaited(&record.question())? {
+        if record.phase == CallPhase::Asked && abandoned.contains(&record.key) {
             // The process that asked was killed. A yes to its question must not permit a later call.
             withdraw_abandoned(hook, &mut locked, &key, body.clone()).await;
             token = None;
@@ -110,7 +112,15 @@ async fn ask_person(hook: &mut Hook, call: &ToolCall) -> Result<Outcome, HubErro
                 _mark: locked.mark_waiting(&question)?,
             }));
             locked.save()?;
-            let asked = hook.post(&mut locked, "confirmations", "", &question, body).await?;
+            let asked = post_question(hook, &mut locked, &question, &body).await;
+            if let Err(HubError::Refused { .. }) = &asked
+                && let Some(record) = locked.record.find_key(&key)
+            {
+                // There is no question, so there is none to withdraw later.
+                record.phase = CallPhase::Announced;
+                locked.save()?;
+            }
+            let asked = asked?;
             let token = member_text(&asked, "reply_token").ok_or(HubError::InvalidAnswer)?;
             if let Some(record) = locked.record.find_key(&key) {
                 record.phase = CallPhase::Asked;
@@ -169,6 +179,35 @@ async fn ask_person(hook: &mut Hook, call: &ToolCall) -> Result<Outcome, HubErro
     Ok(outcome)
 }
 
+/// Asks. If the hub is lost before it answers, the question may have been asked, so the same request is repeated.
+async fn post_question(
+    hook: &mut Hook,
+    locked: &mut LockedRecord,
+    question: &str,
+    body: &str,
+) -> Result<OwnedDoc, HubError> {
+    let give_up_at = hook.give_up_at().min(Instant::now() + RECONNECT_TIME);
+    loop {
+        match hook.post(locked, "confirmations", "", question, body.to_owned()).await {
+            Err(error) if !matches!(error, HubError::Refused { .. }) && Instant::now() < give_up_at => {
+                tokio::time::sleep(RECONNECT_DELAY).await;
+            }
+            result => return result,
+        }
+    }
+}
+
+/// Returns the calls with a question for which no process waits.
+fn abandoned_keys(locked: &LockedRecord) -> Result<Vec<String>, HubError> {
+    let mut keys = Vec::new();
+    for call in locked.record.calls.iter().filter(|call| call.phase == CallPhase::Asked) {
+        if !locked.is_awaited(&call.question())? {
+            keys.push(call.key.clone());
+        }
+    }
+    Ok(keys)
+}
+
 /// Withdraws a question whose process was killed. If it was killed before it learned the token, the repeated request returns
 /// it.
 async fn withdraw_abandoned(hook: &mut Hook, locked: &mut LockedRecord, key: &str, body: String) {
@@ -190,22 +229,36 @@ impl HookRecord {
     }
 }
 
-/// Finds the record of the call of an event, or adds one, and notes the event. A call without an id is the latest one with
-/// the same effect that has not seen this event, or about which somebody is being asked: a repeated event of a call
-/// that is answered is a new call.
-pub(super) fn find_or_add(record: &mut HookRecord, call: &ToolCall, event: &str) -> usize {
+/// Finds the record of the call of an event, or adds one, and notes the event.
+///
+/// A record belongs to the call only if the arguments are the same, whatever the id. An event with an id can be repeated until
+/// the call is over: two hooks may report it. A repeated event without an id is another call, because models repeat calls:
+/// it gets neither the yes to the earlier call nor its question. But a question whose process was killed (`is_abandoned`) is
+/// found, so that it can be withdrawn.
+pub(super) fn find_or_add(
+    record: &mut HookRecord,
+    call: &ToolCall,
+    event: &str,
+    is_abandoned: impl Fn(&CallRecord) -> bool,
+) -> usize {
     let has_seen = |known: &CallRecord| known.events.split(' ').any(|name| name == event);
-    let found = match &call.id {
-        Some(id) => record.calls.iter().position(|known| known.id.as_ref() == Some(id)),
-        None => record.calls.iter().rposition(|known| {
-            known.digest == call.digest
-                && known.phase != CallPhase::Refused
-                && (!has_seen(known) || known.phase == CallPhase::Asked)
-        }),
-    };
+    let found = record.calls.iter().rposition(|known| {
+        let is_same = known.digest == call.digest && (call.id.is_none() || known.id == call.id);
+        is_same
+            && match known.phase {
+                CallPhase::Announced | CallPhase::Accepted => call.id.is_some() || !has_seen(known),
+                CallPhase::Asked => call.id.is_some() || !has_seen(known) || is_abandoned(known),
+                CallPhase::Refused => call.id.is_some(),
+            }
+    });
     let at = found.unwrap_or_else(|| {
         let number = record.call_count;
-        let key = call.id.clone().unwrap_or_else(|| format!("{}#{number}", call.digest));
+        let is_taken = |id: &String| record.calls.iter().any(|known| known.key == *id);
+        let key = match &call.id {
+            Some(id) if !is_taken(id) => id.clone(),
+            Some(id) => format!("{id}#{number}"),
+            None => format!("{}#{number}", call.digest),
+        };
         record.add_call(CallRecord {
             key,
             id: call.id.clone(),

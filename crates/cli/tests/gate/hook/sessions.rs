@@ -51,6 +51,40 @@ fn the_same_call_is_asked_about_once_by_its_id() {
 }
 
 #[test]
+fn a_yes_covers_no_other_arguments_with_the_same_id() {
+    let fixture = HookFixture::start();
+    let mut listener = fixture.listen();
+    let gated = ["claude", "--gate", "all"];
+    let first = fixture.spawn(&gated, &bash_event("PreToolUse", "touch a", "call_0"));
+    let token = listener.wait_for_question();
+    fixture.answer(&listener, &token, "accept");
+    assert_eq!(first.finish()["hookSpecificOutput"]["permissionDecision"], "allow");
+    let second = fixture.spawn(&gated, &bash_event("PreToolUse", "rm -rf b", "call_0"));
+    let other = listener.wait_for_question();
+    assert_ne!(token, other);
+    fixture.answer(&listener, &other, "reject");
+    assert_eq!(second.finish()["hookSpecificOutput"]["permissionDecision"], "deny");
+}
+
+#[test]
+fn identical_calls_without_an_id_do_not_share_a_yes() {
+    let fixture = HookFixture::start();
+    let mut listener = fixture.listen();
+    let call = permission_request("rm a");
+    let first = fixture.spawn(&["claude"], &call);
+    let token = listener.wait_for_question();
+    // The hub refuses a second question about the same action while the first is open, so the harness asks on its own screen.
+    assert_eq!(fixture.spawn(&["claude"], &call).finish(), json!({}));
+    fixture.answer(&listener, &token, "accept");
+    assert_eq!(first.finish(), allowed());
+    let third = fixture.spawn(&["claude"], &call);
+    let other = listener.wait_for_question();
+    assert_ne!(token, other);
+    fixture.answer(&listener, &other, "reject");
+    assert_eq!(third.finish(), denied("Not permitted: the user said no."));
+}
+
+#[test]
 fn a_question_is_withdrawn_when_the_user_answered_on_the_screen() {
     let settled = |name: &str, members: Value| event(name, members);
     let after = bash_event("PostToolUse", "rm a", "toolu_1");
