@@ -73,7 +73,12 @@ pub fn replace(path: &Path, text: &str) -> Result<(), KeyFileError> {
     name.push(".new");
     let temporary = path.with_file_name(name);
     let write_and_rename = || {
-        let mut file = open_options().write(true).create(true).truncate(true).open(&temporary)?;
+        // The file may be left from a crash. It is not opened, because it could be a symbolic link.
+        match std::fs::remove_file(&temporary) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = open_options().write(true).create_new(true).open(&temporary)?;
         #[cfg(unix)]
         if let Ok(old) = std::fs::metadata(&path) {
             use std::os::unix::fs::MetadataExt as _;

@@ -2,12 +2,14 @@
 
 use std::fmt::Write as _;
 
-use seal::json::{JsonKind, JsonValue};
+use seal::json::{JsonKind, JsonValue, Tape};
 
 /// Maximum number of characters of one text in a sentence. The question's details contain the whole text.
 const MAX_VALUE_CHARS: usize = 600;
 /// Maximum number of characters of all arguments in a sentence.
 const MAX_ARGUMENTS_CHARS: usize = 8_000;
+/// Maximum number of characters of the parameters besides the arguments in a sentence.
+const MAX_OTHER_PARAMS_CHARS: usize = 4_000;
 /// Maximum depth of nested values that are said in words. Deeper ones are read as JSON.
 const MAX_DEPTH: usize = 4;
 /// Maximum number of characters of a name in a sentence.
@@ -37,6 +39,20 @@ pub(crate) fn describe_arguments(arguments: Option<&JsonValue<'_>>) -> Option<St
         let _ = write!(text, "{name}: {value}{end}");
     }
     (!text.is_empty()).then_some(text)
+}
+
+/// Returns a sentence about the parameters of a call besides its arguments, together with the sentence about the arguments.
+pub(crate) fn describe_other_params(others: &str, argument_words: Option<String>) -> String {
+    let mut tape = Tape::default();
+    let words = tape.read(others).ok().and_then(|doc| describe_arguments(Some(&doc.root())));
+    let words = make_harmless(words.as_deref().unwrap_or(others), MAX_OTHER_PARAMS_CHARS);
+    let words = format!("Besides its arguments, the call has: {words}");
+    match argument_words {
+        None => words,
+        // What comes last in a very long text could be cut.
+        Some(arguments) if arguments.len() > MAX_ARGUMENTS_CHARS => format!("{words} {arguments}"),
+        Some(arguments) => format!("{arguments} {words}"),
+    }
 }
 
 fn describe_value(value: &JsonValue<'_>, depth: usize) -> String {
@@ -101,8 +117,6 @@ pub(crate) fn make_harmless(text: &str, max_chars: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use seal::json::Tape;
-
     use super::*;
 
     fn words(text: &str) -> Option<String> {

@@ -5,6 +5,7 @@
 use std::fmt;
 
 use seal::json::{JsonKind, JsonValue, JsonWriter, write_object};
+use seal::{CanonicalWriter, canonicalize_exact};
 
 /// The id of a request. The string `"1"` and the number `1` are different ids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -123,7 +124,7 @@ pub(crate) fn read_unambiguous<'d, const N: usize>(
 }
 
 /// Compares a key with an ASCII name as the most tolerant parsers do, which also fold letters like the long s.
-fn is_same_ignoring_case(key: &str, name: &str) -> bool {
+pub(crate) fn is_same_ignoring_case(key: &str, name: &str) -> bool {
     if key.is_ascii() {
         return key.eq_ignore_ascii_case(name);
     }
@@ -144,6 +145,7 @@ pub(crate) struct ToolCallRequest<'d> {
     pub(crate) has_input_responses: bool,
     /// The state that the server gave the host for its retry.
     pub(crate) request_state: Option<String>,
+    params: JsonValue<'d>,
 }
 
 impl<'d> ToolCallRequest<'d> {
@@ -162,7 +164,39 @@ impl<'d> ToolCallRequest<'d> {
             progress_token: progress_token.filter(is_token).map(|token| token.source()),
             has_input_responses: input_responses.is_some(),
             request_state: request_state.map(|state| state.source().to_owned()),
+            params,
         })
+    }
+
+    /// Returns the canonical form of the members of `params` besides the name, the arguments, the progress token and these, or
+    /// `None` if there are no others.
+    pub(crate) fn other_params(&self, without: &[&str]) -> Result<Option<String>, Ambiguous> {
+        let left_out: Vec<_> = ["name", "arguments"].iter().chain(without).map(|name| [*name]).collect();
+        let mut excluded: Vec<&[&str]> = left_out.iter().map(|path| &path[..]).collect();
+        if self.progress_token.is_some() {
+            excluded.push(&["_meta", "progressToken"]);
+        }
+        for (key, value) in self.params.members() {
+            let key = key.text().unwrap_or_default();
+            if left_out.iter().any(|[name]| *name == key) {
+                continue;
+            }
+            if key != "_meta" || value.kind() != JsonKind::Object {
+                canonicalize_exact(&value).map_err(|_| Ambiguous)?;
+                continue;
+            }
+            // Metadata that consists only of the token counts as none.
+            if value.members().count() == usize::from(self.progress_token.is_some()) {
+                excluded.push(&["_meta"]);
+            }
+            for (key, value) in value.members() {
+                if self.progress_token.is_none() || !key.is_text("progressToken") {
+                    canonicalize_exact(&value).map_err(|_| Ambiguous)?;
+                }
+            }
+        }
+        let others = CanonicalWriter::default().write(&self.params, &excluded, &[]).map_err(|_| Ambiguous)?;
+        Ok(Some(others.text).filter(|text| text != "{}"))
     }
 }
 

@@ -36,6 +36,9 @@ impl PinFile {
 
     /// Reads the pins. Returns `None` if the file exists but cannot be used.
     pub(crate) fn read(&self) -> Option<HashMap<String, Digest>> {
+        if refuse_link(&self.path).is_err() {
+            return None;
+        }
         match private_file::read(&self.path, MAX_PIN_FILE_BYTES) {
             Ok(text) => self.parse(&text),
             Err(private_file::KeyFileError::Io(_, error)) if error.kind() == io::ErrorKind::NotFound => {
@@ -64,11 +67,10 @@ impl PinFile {
         if let Some(folder) = self.path.parent() {
             create_private_folder(folder)?;
         }
-        let lock = private_file::open_options()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(self.path.with_extension("lock"))?;
+        let lock_path = self.path.with_extension("lock");
+        refuse_link(&self.path)?;
+        refuse_link(&lock_path)?;
+        let lock = private_file::open_options().write(true).create(true).truncate(false).open(lock_path)?;
         lock.lock()?;
         let mut all = self.read().unwrap_or_default();
         all.extend(pins.iter().map(|(tool, hash)| (tool.clone(), *hash)));
@@ -86,6 +88,16 @@ impl PinFile {
         private_file::replace(&self.path, &text).map_err(io::Error::other)?;
         drop::<File>(lock);
         Ok(())
+    }
+}
+
+/// Fails if the path is a symbolic link, which could lead to a file of something else.
+fn refuse_link(path: &Path) -> io::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_symlink() => {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -121,5 +133,23 @@ mod tests {
         private_file::replace(&file.path, &" ".repeat(usize::try_from(MAX_PIN_FILE_BYTES).unwrap() + 1))
             .unwrap();
         assert_eq!(file.read(), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn symbolic_links_are_not_followed() {
+        let pins = HashMap::from([("read".to_owned(), Digest::of(b"1"))]);
+        for (extension, is_refused) in [("json", true), ("lock", true), ("json.new", false)] {
+            let folder = tempfile::tempdir().unwrap();
+            let target = folder.path().join("target");
+            private_file::replace(&target, "precious").unwrap();
+            let file = PinFile::in_folder(folder.path(), "files");
+            std::os::unix::fs::symlink(&target, file.path.with_extension(extension)).unwrap();
+            assert_eq!(file.save(&pins).is_err(), is_refused, "{extension}");
+            assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious", "{extension}");
+            if extension == "json" {
+                assert_eq!(file.read(), None);
+            }
+        }
     }
 }

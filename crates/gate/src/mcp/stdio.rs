@@ -218,6 +218,7 @@ fn pump_server(shared: &GateShared, output: impl io::Read) {
         match read_line(&mut reader, MAX_LINE_BYTES) {
             Ok(Line::Complete(line)) => shared.handle_server_line(line),
             Ok(Line::TooLong(start)) => {
+                shared.run(|core, _| core.handle_unread_server_line());
                 let mut start = Some(start);
                 shared.to_host.stream(|send| match start.take() {
                     Some(start) => {

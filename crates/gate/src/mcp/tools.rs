@@ -1,11 +1,12 @@
 //! The tools that a server has listed, and which of them need a question.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use seal::json::JsonValue;
+use seal::json::{JsonKind, JsonValue};
 use seal::{CanonicalWriter, Digest};
 
 use super::limits::{MAX_PINNED_TOOLS, MAX_TOOLS};
+use super::message::{is_same_ignoring_case, read_unambiguous};
 use super::trust::ServerTrust;
 
 /// A tool as the server last listed it.
@@ -24,16 +25,23 @@ pub(crate) struct Annotations {
 }
 
 impl ToolDefinition {
-    /// Reads a definition. Returns `None` if it has no name or no canonical form; such a tool stays unknown.
+    /// Reads a definition. Returns `None` if it has no name or no canonical form; such a tool is unknown.
     fn read(tool: &JsonValue<'_>) -> Option<(String, Self)> {
-        let name = tool.member("name")?.text()?.into_owned();
+        let [name, annotations] = read_unambiguous(tool, ["name", "annotations"]).ok()?;
+        let name = name?.text()?.into_owned();
         let canonical = CanonicalWriter::default().write(tool, &[&["_meta"]], &[]).ok()?;
-        let annotations = tool.member("annotations");
         let hint = |name: &str| annotations.and_then(|annotations| annotations.member(name)?.as_bool());
         let annotations =
             Annotations { read_only: hint("readOnlyHint"), destructive: hint("destructiveHint") };
         Some((name, Self { hash: Digest::of(canonical.text.as_bytes()), annotations }))
     }
+}
+
+/// Returns every name that a reader could find in a definition.
+fn names_of(tool: &JsonValue<'_>) -> impl Iterator<Item = String> {
+    let is_name = |key: &JsonValue<'_>| is_same_ignoring_case(&key.text().unwrap_or_default(), "name");
+    let names = tool.members().filter(move |(key, _)| is_name(key));
+    names.filter_map(|(_, name)| name.text().map(std::borrow::Cow::into_owned))
 }
 
 /// Why a call needs a question, or that it needs none.
@@ -118,8 +126,24 @@ impl Tools {
     pub(crate) fn learn(&mut self, result: &JsonValue<'_>) -> bool {
         let mut is_pinned = false;
         let Some(tools) = result.member("tools") else { return false };
+        if tools.kind() != JsonKind::Array {
+            self.forget();
+        }
+        let mut seen = HashMap::new();
+        // The host may read what the gate cannot read, so an earlier definition does not count any more.
+        let mut unusable = HashSet::new();
         for tool in tools.items() {
-            let Some((name, definition)) = ToolDefinition::read(&tool) else { continue };
+            let Some((name, definition)) = ToolDefinition::read(&tool) else {
+                let names: Vec<_> = names_of(&tool).collect();
+                if names.is_empty() {
+                    self.forget();
+                }
+                unusable.extend(names);
+                continue;
+            };
+            if seen.insert(name.clone(), definition.hash).is_some_and(|other| other != definition.hash) {
+                unusable.insert(name.clone());
+            }
             if self.listed.len() >= MAX_TOOLS && !self.listed.contains_key(&name) {
                 continue;
             }
@@ -134,6 +158,7 @@ impl Tools {
             }
             self.listed.insert(name, definition);
         }
+        self.listed.retain(|name, _| !unusable.contains(name));
         is_pinned
     }
 

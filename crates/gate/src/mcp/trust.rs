@@ -8,6 +8,8 @@
 //! ask = ["read_media_file"]
 //! ```
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -36,6 +38,9 @@ pub enum TrustFileError {
     /// Other users can change the file.
     #[error("the trust file {path} can be changed by other users; run chmod go-w {path}", path = .0.display())]
     WritableByOthers(PathBuf),
+    /// The file belongs to another user, who can change it at any time.
+    #[error("the trust file {} belongs to another user; it must belong to you or to root", .0.display())]
+    ForeignOwner(PathBuf),
     /// The file is too long.
     #[error("the trust file {} is longer than {MAX_TRUST_FILE_BYTES} bytes", .0.display())]
     TooLong(PathBuf),
@@ -49,18 +54,23 @@ impl ServerTrust {
     /// or address than the file names.
     pub fn read(path: &Path, server: &str, target: &[String]) -> Result<Self, TrustFileError> {
         let io_error = |error| TrustFileError::Io(path.to_owned(), error);
-        let metadata = std::fs::metadata(path).map_err(io_error)?;
+        let file = File::open(path).map_err(io_error)?;
+        let metadata = file.metadata().map_err(io_error)?;
         #[cfg(unix)]
         {
-            use std::os::unix::fs::PermissionsExt as _;
-            if metadata.permissions().mode() & 0o022 != 0 {
+            use std::os::unix::fs::MetadataExt as _;
+            if !is_trusted_owner(metadata.uid(), client::current_uid().map_err(io_error)?) {
+                return Err(TrustFileError::ForeignOwner(path.to_owned()));
+            }
+            if metadata.mode() & 0o022 != 0 {
                 return Err(TrustFileError::WritableByOthers(path.to_owned()));
             }
         }
-        if metadata.len() > MAX_TRUST_FILE_BYTES {
+        let mut text = String::new();
+        file.take(MAX_TRUST_FILE_BYTES + 1).read_to_string(&mut text).map_err(io_error)?;
+        if text.len() as u64 > MAX_TRUST_FILE_BYTES {
             return Err(TrustFileError::TooLong(path.to_owned()));
         }
-        let text = std::fs::read_to_string(path).map_err(io_error)?;
         Self::parse(&text, server, target)
             .map_err(|message| TrustFileError::Invalid(path.to_owned(), message))
     }
@@ -118,6 +128,12 @@ impl ServerTrust {
     }
 }
 
+/// Whether a trust file may belong to this user.
+#[cfg(unix)]
+fn is_trusted_owner(owner: u32, user: u32) -> bool {
+    owner == user || owner == 0
+}
+
 fn texts(server: &str, key: &str, value: &DeValue<'_>) -> Result<Vec<String>, String> {
     let items = value.as_array().into_iter().flat_map(|items| items.iter());
     let texts = items.map(|item| item.get_ref().as_str().map(str::to_owned)).collect::<Option<_>>();
@@ -159,5 +175,23 @@ mod tests {
             assert_eq!(parse(text), Err(message.to_owned()));
         }
         assert!(parse("[servers").is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_of_another_user_is_not_trusted() {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert!(is_trusted_owner(1000, 1000) && is_trusted_owner(0, 1000));
+        assert!(!is_trusted_owner(1001, 1000) && !is_trusted_owner(1000, 0));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trust.toml");
+        std::fs::write(&path, "[servers.files]\nannotations = true").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(ServerTrust::read(&path, "files", &[]).unwrap().annotations);
+        // Only root can give a file away.
+        if std::os::unix::fs::chown(&path, Some(54_321), None).is_ok() {
+            let error = ServerTrust::read(&path, "files", &[]).unwrap_err();
+            assert!(matches!(error, TrustFileError::ForeignOwner(_)), "{error}");
+        }
     }
 }

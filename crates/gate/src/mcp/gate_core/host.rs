@@ -220,7 +220,8 @@ impl GateCore {
                     Some(continued) => continued,
                     None => self.narrate(request, effects),
                 };
-                let running = RunningCall { call, key, joined: Vec::new(), batch: None };
+                let definition = self.tools.definition(&request.tool);
+                let running = RunningCall { call, key, definition, joined: Vec::new(), batch: None };
                 self.calls.insert(id.clone(), CallState::Running(running));
             }
             _ => {}

@@ -29,7 +29,7 @@ use std::time::Instant;
 use seal::json::{JsonKind, JsonValue, Tape};
 use seal::{Digest, canonicalize_exact};
 
-use super::describe::{describe_arguments, make_harmless};
+use super::describe::{describe_arguments, describe_other_params, make_harmless};
 use super::limits::*;
 use super::message::{
     INVALID_REQUEST, PARSE_ERROR, RequestId, RpcEnvelope, ToolCallRequest, cancelled_line, copy_response,
@@ -82,7 +82,7 @@ pub(crate) enum Effect {
 pub(crate) struct CallDescription {
     /// The name of the tool for AAEP, which includes the server.
     pub(crate) action_tool: String,
-    /// The arguments as JSON.
+    /// The arguments as JSON, or if there are other parameters, an object with both.
     pub(crate) arguments: String,
     /// What the call does, with every argument.
     pub(crate) says: String,
@@ -91,6 +91,15 @@ pub(crate) struct CallDescription {
     pub(crate) reason: Option<AskReason>,
     /// The tool and the server, for short sentences.
     pub(crate) short_name: String,
+}
+
+/// What makes two calls the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct CallKey {
+    /// The hash of the server, the tool and all parameters except the progress token.
+    whole: Digest,
+    /// The same without what only a retry has: the answers to the server's questions, and its state.
+    without_input: Digest,
 }
 
 /// The answer to a question.
@@ -114,7 +123,7 @@ struct Waiter {
 
 #[derive(Debug)]
 struct HeldQuestion {
-    key: Digest,
+    key: CallKey,
     tool: String,
     /// The definition of the tool when the person was asked.
     definition: Option<Digest>,
@@ -137,7 +146,9 @@ enum CallState {
 #[derive(Debug)]
 struct RunningCall {
     call: Option<CallNumber>,
-    key: Option<Digest>,
+    key: Option<CallKey>,
+    /// The definition of the tool when the call was sent.
+    definition: Option<Digest>,
     /// Requests that get the same answer.
     joined: Vec<Waiter>,
     batch: Option<u64>,
@@ -163,7 +174,7 @@ enum TrackedKind {
 
 #[derive(Debug)]
 struct RememberedYes {
-    key: Digest,
+    key: CallKey,
     question: QuestionId,
     tool: String,
     definition: Option<Digest>,
@@ -174,7 +185,9 @@ struct RememberedYes {
 /// A call that needs input, whose retry may follow under another id.
 #[derive(Debug)]
 struct PendingRetry {
-    key: Digest,
+    key: CallKey,
+    /// The definition of the tool when the call was sent.
+    definition: Option<Digest>,
     request_state: Option<String>,
     call: Option<CallNumber>,
     expires_at: Instant,
@@ -279,30 +292,43 @@ impl GateCore {
         }
     }
 
-    /// Returns the digest of server, tool and canonical arguments, or `None` if the arguments have no canonical form.
-    fn call_key(&self, request: &ToolCallRequest<'_>) -> Option<Digest> {
+    /// Returns the key of a call, or `None` if its parameters have no canonical form.
+    fn call_key(&self, request: &ToolCallRequest<'_>) -> Option<CallKey> {
         let arguments = match &request.arguments_value {
             None => "{}".to_owned(),
             Some(arguments) => canonicalize_exact(arguments).ok()?,
         };
         let length = |text: &str| (text.len() as u64).to_be_bytes();
-        let (server, tool) = (length(&self.server), length(&request.tool));
-        Some(Digest::of_parts([
-            &server[..],
-            self.server.as_bytes(),
-            &tool[..],
-            request.tool.as_bytes(),
-            arguments.as_bytes(),
-        ]))
+        let hash = |without: &[&str]| {
+            let others = request.other_params(without).ok()?.unwrap_or_default();
+            Some(Digest::of_parts([
+                &length(&self.server)[..],
+                self.server.as_bytes(),
+                &length(&request.tool)[..],
+                request.tool.as_bytes(),
+                &length(&arguments)[..],
+                arguments.as_bytes(),
+                others.as_bytes(),
+            ]))
+        };
+        Some(CallKey { whole: hash(&[])?, without_input: hash(&["inputResponses", "requestState"])? })
     }
 
     fn describe(&self, request: &ToolCallRequest<'_>, reason: Option<AskReason>) -> CallDescription {
         let (server, tool) = (make_harmless(&self.server, 100), make_harmless(&request.tool, 100));
-        let argument_words = describe_arguments(request.arguments_value.as_ref());
+        // Metadata is said only where it is a part of what a person agrees to.
+        let others = request.other_params(if reason.is_some() { &[] } else { &["_meta"] }).ok().flatten();
+        let mut argument_words = describe_arguments(request.arguments_value.as_ref());
+        if let Some(others) = &others {
+            argument_words = Some(describe_other_params(others, argument_words));
+        }
         let arguments_sentence = argument_words.as_deref().unwrap_or("It has no arguments.");
         CallDescription {
             action_tool: action_tool_name(&self.server, &request.tool),
-            arguments: request.arguments.to_owned(),
+            arguments: match others {
+                None => request.arguments.to_owned(),
+                Some(others) => format!(r#"{{"arguments":{},"otherParams":{others}}}"#, request.arguments),
+            },
             says: format!("Use {tool} of the server {server}. {arguments_sentence}"),
             argument_words,
             reason,

@@ -25,7 +25,10 @@ impl GateCore {
                 effects,
             );
         }
-        if source.len() > MAX_HELD_MESSAGE_BYTES || request.arguments.len() > MAX_QUESTION_ARGUMENT_BYTES {
+        let others = request.other_params(&[]).ok().flatten().map_or(0, |others| others.len());
+        if source.len() > MAX_HELD_MESSAGE_BYTES
+            || request.arguments.len() + others > MAX_QUESTION_ARGUMENT_BYTES
+        {
             let sentence = format!(
                 "The call was not made. It needs a person's permission, and its arguments are longer than the {MAX_QUESTION_ARGUMENT_BYTES} bytes that a person can be asked about. Make several shorter calls instead."
             );
@@ -43,7 +46,8 @@ impl GateCore {
             batch,
         };
         if let Some(call) = self.take_retry(key, request, now, effects) {
-            let running = RunningCall { call, key: Some(key), joined: Vec::new(), batch };
+            let definition = self.tools.definition(&request.tool);
+            let running = RunningCall { call, key: Some(key), definition, joined: Vec::new(), batch };
             self.calls.insert(id, CallState::Running(running));
             effects.push(Effect::ToServer(waiter.line));
             return;
@@ -214,8 +218,13 @@ impl GateCore {
         for joined in &open.waiters {
             self.calls.insert(joined.id.clone(), CallState::Joined(waiter.id.clone()));
         }
-        let running =
-            RunningCall { call: Some(call), key: Some(open.key), joined: open.waiters, batch: waiter.batch };
+        let running = RunningCall {
+            call: Some(call),
+            key: Some(open.key),
+            definition: open.definition,
+            joined: open.waiters,
+            batch: waiter.batch,
+        };
         self.calls.insert(waiter.id, CallState::Running(running));
         effects.push(Effect::ToServer(waiter.line));
     }
@@ -248,6 +257,9 @@ impl GateCore {
         for yes in std::mem::take(&mut self.remembered) {
             effects.push(Effect::ForgetYes(yes.question));
         }
+        for retry in std::mem::take(&mut self.retries) {
+            self.finish(retry.call, CallOutcome::Cancelled, effects);
+        }
     }
 
     /// The host or the server is gone. No call is sent to the server any more.
@@ -265,11 +277,11 @@ impl GateCore {
     }
 
     /// Returns the narrated call that this request continues, if it is the retry of a call that needed input. The retry must have
-    /// the same arguments and the state that the server gave.
+    /// the same parameters and the state that the server gave, and the definition of the tool must still be the same.
     #[allow(clippy::option_option, reason = "a continued call may have no narration")]
     pub(super) fn take_retry(
         &mut self,
-        key: Digest,
+        key: CallKey,
         request: &ToolCallRequest<'_>,
         now: Instant,
         effects: &mut Vec<Effect>,
@@ -277,17 +289,22 @@ impl GateCore {
         while let Some(expired) = self.retries.pop_front_if(|retry| retry.expires_at <= now) {
             self.finish(expired.call, CallOutcome::NotContinued, effects);
         }
-        if !request.has_input_responses && request.request_state.is_none() {
+        if self.is_stopped || (!request.has_input_responses && request.request_state.is_none()) {
             return None;
         }
-        let matches = |retry: &PendingRetry| retry.key == key && retry.request_state == request.request_state;
+        let definition = self.tools.definition(&request.tool);
+        let matches = |retry: &PendingRetry| {
+            retry.key.without_input == key.without_input
+                && retry.request_state == request.request_state
+                && retry.definition == definition
+        };
         let index = self.retries.iter().position(matches)?;
         self.retries.remove(index).map(|retry| retry.call)
     }
 
     fn take_remembered(
         &mut self,
-        key: Digest,
+        key: CallKey,
         now: Instant,
         effects: &mut Vec<Effect>,
     ) -> Option<RememberedYes> {

@@ -1,6 +1,7 @@
 //! What the server sends: everything passes, and the answers to calls are narrated.
 
 use super::*;
+use crate::mcp::message::{is_same_ignoring_case, read_unambiguous};
 
 impl GateCore {
     /// Handles a line from the server, with its line break.
@@ -8,7 +9,12 @@ impl GateCore {
         let mut tape = std::mem::take(&mut self.tape);
         let text = std::str::from_utf8(trim_line_break(&line)).ok();
         let is_passed = match text.and_then(|text| tape.read(text).ok()) {
-            None => true,
+            None => {
+                if !line.trim_ascii().is_empty() {
+                    self.handle_unread_server_line();
+                }
+                true
+            }
             Some(doc) => {
                 let root = doc.root();
                 if root.kind() == JsonKind::Array {
@@ -31,6 +37,16 @@ impl GateCore {
         }
     }
 
+    /// The server sent a line that the gate cannot read, but perhaps the host can. If the host waits for a list of tools, the line
+    /// may contain one.
+    pub(crate) fn handle_unread_server_line(&mut self) {
+        let is_list_expected = self.tracked.len() >= MAX_TRACKED_REQUESTS
+            || self.tracked.values().any(|request| matches!(request.kind, TrackedKind::ListTools));
+        if is_list_expected {
+            self.tools.forget();
+        }
+    }
+
     /// Looks at one message of the server. Returns whether it passes.
     fn handle_server_message(
         &mut self,
@@ -42,6 +58,11 @@ impl GateCore {
             return true;
         }
         let envelope = RpcEnvelope::read(message);
+        // The host may take any such message for the answer to a request that the gate does not connect with it, for example because
+        // the id is a text instead of a number.
+        if may_list_tools(message) && !self.is_list_answer(&envelope) {
+            self.tools.forget();
+        }
         if envelope.method.is_some() {
             self.handle_server_request(message, &envelope, effects);
             return true;
@@ -66,7 +87,11 @@ impl GateCore {
         let result = message.member("result");
         match kind {
             TrackedKind::ListTools => {
-                if result.is_some_and(|result| self.tools.learn(&result)) {
+                let is_unambiguous = read_unambiguous(message, ["id", "method", "result", "error"]).is_ok()
+                    && result.is_none_or(|result| read_unambiguous(&result, ["tools"]).is_ok());
+                if !is_unambiguous {
+                    self.tools.forget();
+                } else if result.is_some_and(|result| self.tools.learn(&result)) {
                     effects.push(Effect::SavePins);
                 }
             }
@@ -85,6 +110,15 @@ impl GateCore {
             return false;
         }
         true
+    }
+
+    /// Whether a message answers a request for the list of tools.
+    fn is_list_answer(&self, envelope: &RpcEnvelope<'_>) -> bool {
+        let is_tracked = |id: &RequestId| {
+            let tracked = self.tracked.get(id).map(|request| &request.kind);
+            matches!(tracked, Some(TrackedKind::ListTools)) && !self.calls.contains_key(id)
+        };
+        envelope.method.is_none() && envelope.request_id().as_ref().is_some_and(is_tracked)
     }
 
     /// Looks at a request or notification of the server.
@@ -171,6 +205,7 @@ impl GateCore {
                     let expires_at = now + RETRY_LIFETIME;
                     self.retries.push_back(PendingRetry {
                         key,
+                        definition: running.definition,
                         request_state,
                         call: running.call,
                         expires_at,
@@ -208,4 +243,11 @@ impl GateCore {
             self.finish(Some(call), outcome, effects);
         }
     }
+}
+
+/// Whether a reader could take a message for a list of tools.
+fn may_list_tools(message: &JsonValue<'_>) -> bool {
+    let is_named = |key: &JsonValue<'_>, name| is_same_ignoring_case(&key.text().unwrap_or_default(), name);
+    let mut results = message.members().filter(|(key, _)| is_named(key, "result"));
+    results.any(|(_, result)| result.members().any(|(key, _)| is_named(&key, "tools")))
 }

@@ -286,3 +286,155 @@ fn a_tool_that_is_redefined_while_the_person_is_asked_is_not_called() {
     let (question, call, _) = spends(&fixture.call(2, 1)).unwrap();
     assert!(to_server(&fixture.spent(question, call)).is_empty());
 }
+
+/// Returns the question and what it says.
+fn question_of(effects: &[Effect]) -> (QuestionId, &CallDescription) {
+    let question = effects.iter().find_map(|effect| match effect {
+        Effect::Ask(question, description) => Some((*question, &**description)),
+        _ => None,
+    });
+    question.unwrap_or_else(|| panic!("no question in {effects:?}"))
+}
+
+#[test]
+fn every_parameter_except_the_progress_token_is_asked_about() {
+    let arguments = r#"{"a":1}"#;
+    let mut fixture = Fixture::new();
+    let effects = fixture.host(&call_line(10, "write", arguments, r#","_meta":{"progressToken":1}"#));
+    let (first, description) = question_of(&effects);
+    assert_eq!(description.arguments, arguments);
+    let mut questions = vec![first];
+    for (id, more, said) in [
+        (
+            11,
+            r#","inputResponses":{"confirm":"DELETE EVERYTHING"}"#,
+            "inputResponses: confirm DELETE EVERYTHING.",
+        ),
+        (12, r#","extra":"x""#, "extra: x."),
+        (13, r#","requestState":"s""#, "requestState: s."),
+        (14, r#","_meta":{"k":"v","progressToken":2}"#, "_meta: k v."),
+        (15, r#","_meta":{"progressToken":{"k":"v"}}"#, "_meta: progressToken k v."),
+        (16, r#","_meta":"x""#, "_meta: x."),
+        (17, r#","task":{"ttl":5}"#, "task: ttl 5."),
+    ] {
+        let effects = fixture.host(&call_line(id, "write", arguments, more));
+        let (question, description) = question_of(&effects);
+        assert!(!questions.contains(&question), "{more}");
+        questions.push(question);
+        let expected = format!("a: 1. Besides its arguments, the call has: {said}");
+        assert!(description.says.ends_with(&expected), "{}", description.says);
+        assert_eq!(description.argument_words.as_deref(), Some(&*expected));
+        assert!(description.arguments.starts_with(r#"{"arguments":{"a":1},"otherParams":{""#));
+    }
+    // The same call with another token, or without metadata, joins.
+    for (id, more) in
+        [(20, ""), (21, r#","_meta":{}"#), (22, r#","_meta":{"progressToken":9007199254740993}"#)]
+    {
+        assert_eq!(asked(&fixture.host(&call_line(id, "write", arguments, more))), None, "{more}");
+    }
+    assert!(
+        asked(&fixture.host(&call_line(23, "write", arguments, r#","_meta":{"progressToken":3,"k":"v"}"#)))
+            .is_none()
+    );
+    let (question, call, _) = spends(&fixture.yes(first)).unwrap();
+    let effects = fixture.spent(question, call);
+    assert!(to_server(&effects)[0].contains(r#""id":22"#), "{effects:?}");
+    // Parameters that readers could understand differently are refused.
+    for (id, more) in [
+        (30, r#","extra":1,"extra":2"#),
+        (31, r#","_meta":{"progressToken":1,"progressToken":2}"#),
+        (32, r#","extra":{"n":9007199254740993}"#),
+        (33, r#","_meta":{"n":9007199254740993}"#),
+    ] {
+        let effects = fixture.host(&call_line(id, "write", arguments, more));
+        assert!(to_host(&effects)[0].contains("are ambiguous"), "{more}: {effects:?}");
+    }
+    let long = format!(r#","extra":"{}""#, "x".repeat(MAX_QUESTION_ARGUMENT_BYTES));
+    let effects = fixture.host(&call_line(40, "write", arguments, &long));
+    assert!(to_host(&effects)[0].contains("are longer than"), "{effects:?}");
+}
+
+#[test]
+fn a_late_yes_counts_only_for_the_same_parameters() {
+    let mut fixture = Fixture::new();
+    late_yes(&mut fixture, 1, 1);
+    let effects = fixture.host(&call_line(2, "write", r#"{"n":1}"#, r#","inputResponses":{"sure":true}"#));
+    assert!(asked(&effects).is_some() && spends(&effects).is_none());
+    assert!(spends(&fixture.call(3, 1)).is_some());
+}
+
+/// Makes a call that needs input, with a yes.
+fn call_until_input(fixture: &mut Fixture, id: usize) {
+    let question = asked(&fixture.call(id, 1)).expect("a question");
+    let (question, call, _) = spends(&fixture.yes(question)).unwrap();
+    assert_eq!(to_server(&fixture.spent(question, call)).len(), 1);
+    fixture
+        .server(&format!(r#"{{"id":{id},"result":{{"resultType":"input_required","requestState":"s"}}}}"#));
+}
+
+fn retry_line(id: usize, more: &str) -> String {
+    call_line(id, "write", r#"{"n":1}"#, &format!(r#","requestState":"s","inputResponses":{{}}{more}"#))
+}
+
+#[test]
+fn a_retry_needs_a_question_after_a_stop_or_a_change() {
+    let mut fixture = Fixture::new();
+    call_until_input(&mut fixture, 1);
+    assert!(asked(&fixture.host(&retry_line(2, r#","extra":1"#))).is_some(), "it has another parameter");
+    let mut effects = Vec::new();
+    fixture.core.handle_person_stop(&mut effects);
+    assert!(matches!(effects[..], [Effect::Finish(_, CallOutcome::Cancelled)]), "{effects:?}");
+    assert!(asked(&fixture.host(&retry_line(3, ""))).is_some());
+    // A later yes to another call does not bring it back.
+    let question = asked(&fixture.call(4, 4)).unwrap();
+    fixture.yes(question);
+    fixture.cancel(3);
+    assert!(to_server(&fixture.host(&retry_line(5, ""))).is_empty());
+
+    let mut fixture = Fixture::new();
+    call_until_input(&mut fixture, 1);
+    fixture.host(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#);
+    fixture.server(r#"{"id":"list","result":{"tools":[{"name":"write","description":"other"}]}}"#);
+    let effects = fixture.host(&retry_line(2, ""));
+    assert_eq!(question_of(&effects).1.reason, Some(AskReason::Changed));
+}
+
+#[test]
+fn a_definition_that_only_the_host_can_read_ends_the_trust() {
+    let list = r#"{"jsonrpc":"2.0","id":8,"method":"tools/list"}"#;
+    for answer in [
+        r#"{"id":8,"result":{"tools":[{"name":"read","description":"a","description":"b"}]}}"#,
+        r#"{"id":8,"result":{"tools":[{"name":"x","name":"read"}]}}"#,
+        r#"{"id":8,"result":{"tools":[{"name":"x","Name":"read"}]}}"#,
+        r#"{"id":8,"result":{"tools":[{"NAME":"read"}]}}"#,
+        r#"{"id":8,"result":{"tools":[{"description":"no name"}]}}"#,
+        r#"{"id":8,"result":{"tools":[{"name":"read","description":"\ud800"}]}}"#,
+        r#"{"id":8,"result":{"tools":[{"name":"read","description":"other"},{"name":"read"}]}}"#,
+        r#"{"id":8,"result":{"tools":{"name":"read"}}}"#,
+        r#"{"id":8,"result":{"tools":[{"name":"read","description":"other"}],"tools":[{"name":"read"}]}}"#,
+        r#"{"id":8,"result":{"Tools":[{"name":"read","description":"other"}]}}"#,
+        r#"{"id":8,"result":{"tools":[{"name":"read","description":"other"}]},"result":{}}"#,
+        r#"{"id":"8","result":{"tools":[{"name":"read","description":"other"}]}}"#,
+        r#"{"id":null,"result":{"tools":[{"name":"read","description":"other"}]}}"#,
+        r#"{"id":8,"method":"x","result":{"tools":[{"name":"read","description":"other"}]}}"#,
+        r#"[{"id":"8","result":{"tools":[{"name":"read","description":"other"}]}}]"#,
+        r#"{"id":8,"result":{"tools":[{"name":"read","default":NaN}]}}"#,
+    ] {
+        let mut fixture = Fixture::new();
+        assert_eq!(to_server(&fixture.host(&call_line(1, "read", "{}", ""))).len(), 1);
+        fixture.host(list);
+        fixture.server(answer);
+        let effects = fixture.host(&call_line(2, "read", "{}", ""));
+        assert!(asked(&effects).is_some() && to_server(&effects).is_empty(), "{answer}");
+        // The trust returns with a definition that can be read.
+        fixture.host(r#"{"jsonrpc":"2.0","id":9,"method":"tools/list"}"#);
+        fixture.server(r#"{"id":9,"result":{"tools":[{"name":"read"}]}}"#);
+        assert_eq!(to_server(&fixture.host(&call_line(3, "read", "{}", ""))).len(), 1, "{answer}");
+    }
+    // Other lines of the server change nothing.
+    let mut fixture = Fixture::new();
+    for line in ["", "log: {", r#"{"id":"8","result":{"content":[]}}"#] {
+        fixture.server(line);
+        assert_eq!(to_server(&fixture.host(&call_line(line.len(), "read", "{}", ""))).len(), 1, "{line}");
+    }
+}
