@@ -277,9 +277,7 @@ impl Parser {
                 }
                 '"' => {
                     self.at += 1;
-                    if let Some(before) = self.double_quotes(&mut text, depth)? {
-                        beginning.get_or_insert(before);
-                    }
+                    self.double_quotes(&mut text, &mut beginning, depth)?;
                 }
                 '\\' => {
                     self.at += 1;
@@ -314,14 +312,18 @@ impl Parser {
         })
     }
 
-    /// Reads the rest of a text in double quotes. If it contains an expansion, returns the text before it.
-    fn double_quotes(&mut self, text: &mut String, depth: usize) -> Option<Option<String>> {
-        let mut beginning = None;
+    /// Reads the rest of a text in double quotes. If it contains an expansion, the text before it is the word's `beginning`.
+    fn double_quotes(
+        &mut self,
+        text: &mut String,
+        beginning: &mut Option<String>,
+        depth: usize,
+    ) -> Option<()> {
         loop {
             match self.peek()? {
                 '"' => {
                     self.at += 1;
-                    return Some(beginning);
+                    return Some(());
                 }
                 '\\' => {
                     self.at += 1;
