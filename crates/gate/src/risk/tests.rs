@@ -323,6 +323,7 @@ fn edits_are_harmless_only_in_visible_real_folders_of_the_project() {
     }
     std::fs::write(folder.join("src/a.rs"), "a").unwrap();
     std::os::unix::fs::symlink("/etc", folder.join("src/link")).unwrap();
+    std::os::unix::fs::symlink(folder.join("src"), folder.join(".visible")).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", folder.join("src/passwd")).unwrap();
     std::os::unix::fs::symlink(folder.join(".hidden"), folder.join("seen")).unwrap();
     let class = |folder: Option<&str>, path: &str| {
@@ -354,6 +355,7 @@ fn edits_are_harmless_only_in_visible_real_folders_of_the_project() {
     assert_ne!(class(Some("/"), "etc/passwd"), Harmless);
     assert_ne!(class(Some(&format!("{root}/.hidden/src")), "a"), Harmless);
     assert_ne!(class(Some(&format!("{root}/seen/src")), "a"), Harmless);
+    assert_ne!(class(Some(&format!("{root}/.visible")), "a.rs"), Harmless);
     for input in [
         r#"{"file_path":"src/a.rs","path":"/etc/passwd"}"#,
         r#"{"file_path":"src/a.rs","filePath":"src/a.rs"}"#,

@@ -161,7 +161,9 @@ fn is_in_project(path: &str, working_folder: Option<&str>) -> bool {
     if relative.file_name().is_none() || !relative.components().all(is_plain) {
         return false;
     }
-    let Ok(folder) = folder.canonicalize() else { return false };
+    if !folder.canonicalize().is_ok_and(|canonical| canonical == folder) {
+        return false;
+    }
     if folder.parent().is_none() || !folder.components().all(is_plain) {
         return false;
     }
