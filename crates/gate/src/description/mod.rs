@@ -7,9 +7,12 @@
 pub mod harmless;
 mod shorten;
 
+use aaep::secret::{REDACTED, find_secrets};
 use sayso::{Redact, SecretRedactor};
 use seal::json::{JsonKind, JsonValue};
 
+use crate::risk::tools::{EDITING_TOOLS, FETCHING_TOOLS, WRITING_TOOLS};
+use crate::risk::{COMMAND_NAMES, SHELLS};
 use harmless::{TextKind, make_harmless};
 pub use shorten::shorten;
 
@@ -65,6 +68,52 @@ pub fn speakable(text: &str, max_chars: usize) -> String {
     shorten(&SecretRedactor.redact(&harmless).0, max_chars)
 }
 
+/// Names of the argument that is a file.
+const FILE_NAMES: &[&str] = &["file_path", "filePath", "notebook_path", "absolute_path", "path"];
+
+/// Names that different tools have for the same argument.
+const ALIASES: &[&[&str]] = &[
+    COMMAND_NAMES,
+    FILE_NAMES,
+    &["old_string", "oldString", "old_str"],
+    &["new_string", "newString", "new_str", "new_source"],
+    &["content", "contents", "text", "file_text"],
+    &["url"],
+    &["pattern", "query"],
+];
+
+/// Tools that apply a patch, which some harnesses pass as a command.
+const PATCHING_TOOLS: &[&str] = &["apply_patch", "patch"];
+
+/// Tools that read a file or a folder.
+const READING_TOOLS: &[&str] = &[
+    "Read",
+    "read",
+    "read_file",
+    "readFile",
+    "NotebookRead",
+    "LS",
+    "list",
+    "list_directory",
+    "list_dir",
+    "view_image",
+];
+
+/// Tools that search.
+const SEARCHING_TOOLS: &[&str] = &[
+    "Grep",
+    "grep",
+    "Glob",
+    "glob",
+    "search_file_content",
+    "grep_search",
+    "codebase_search",
+    "file_search",
+    "semantic_search",
+    "WebSearch",
+    "google_web_search",
+];
+
 #[derive(Default)]
 struct Describer {
     warnings: Vec<String>,
@@ -72,17 +121,28 @@ struct Describer {
 
 impl Describer {
     fn action(&mut self, tool: &str, input: &JsonValue<'_>) -> String {
+        // Nobody knows which of several names of one argument counts, so all of them are said.
+        let is_ambiguous = ALIASES.iter().any(|names| {
+            input.members().filter(|(name, _)| names.iter().any(|alias| name.is_text(alias))).count() > 1
+        });
+        if is_ambiguous {
+            return self.other(tool, input);
+        }
         let text = |names: &[&str]| names.iter().find_map(|name| input.member(name)?.text());
-        let file = text(&["file_path", "filePath", "notebook_path", "absolute_path", "path"]);
-        if let Some(command) = text(&["command", "cmd"]) {
-            let is_patch = tool == "apply_patch" || command.starts_with("*** Begin Patch");
-            let command = self.technical(&command, MAX_COMMAND_CHARS);
-            return if is_patch { format!("Apply this patch: {command}") } else { format!("Run: {command}") };
+        let file = text(FILE_NAMES);
+        let is_shell = SHELLS.contains(&tool);
+        if is_shell || PATCHING_TOOLS.contains(&tool) {
+            let command = text(COMMAND_NAMES).map(Into::into).or_else(|| command_list(input));
+            if let Some(command) = command {
+                return if is_shell {
+                    format!("Run: {}", self.command(&command, MAX_COMMAND_CHARS))
+                } else {
+                    format!("Apply this patch: {}", self.technical(&command, MAX_COMMAND_CHARS))
+                };
+            }
         }
-        if let Some(command) = command_list(input) {
-            return format!("Run: {}", self.technical(&command, MAX_COMMAND_CHARS));
-        }
-        if let Some(file) = &file {
+        let is_changing = EDITING_TOOLS.contains(&tool) || WRITING_TOOLS.contains(&tool);
+        if let Some(file) = file.as_ref().filter(|_| is_changing) {
             let file = self.technical(file, MAX_COMMAND_CHARS);
             let old = text(&["old_string", "oldString", "old_str"]);
             let new = text(&["new_string", "newString", "new_str", "new_source"]);
@@ -102,14 +162,15 @@ impl Describer {
                 let noun = if lines == 1 { "line" } else { "lines" };
                 return format!("Write {file}, {lines} {noun}: {}", self.change(&content));
             }
-            if is_reading_tool(tool) && text(&["pattern"]).is_none() {
-                return format!("Read {file}");
-            }
         }
-        if let Some(url) = text(&["url"]).filter(|_| input.members().count() <= 3) {
+        if let Some(file) = file.as_ref().filter(|_| READING_TOOLS.contains(&tool)) {
+            return format!("Read {}", self.technical(file, MAX_COMMAND_CHARS));
+        }
+        if let Some(url) = text(&["url"]).filter(|_| FETCHING_TOOLS.contains(&tool) && is_plain_fetch(input))
+        {
             return format!("Fetch {}", self.technical(&url, MAX_COMMAND_CHARS));
         }
-        if let Some(pattern) = text(&["pattern", "query"]).filter(|_| is_reading_tool(tool)) {
+        if let Some(pattern) = text(&["pattern", "query"]).filter(|_| SEARCHING_TOOLS.contains(&tool)) {
             let pattern = self.technical(&pattern, MAX_ARGUMENT_CHARS);
             return match &file {
                 Some(file) => {
@@ -145,6 +206,10 @@ impl Describer {
             action.push_str(&self.technical(&name, 60).replace('_', " "));
             action.push(' ');
             // The name is part of what shows that a value is a secret.
+            if let Some(command) = value.text().filter(|_| COMMAND_NAMES.contains(&&*name)) {
+                action.push_str(&self.command(&command, MAX_COMMAND_CHARS));
+                continue;
+            }
             let value = self.value(&value);
             let labelled = format!("{name}: {value}");
             let (redacted, secrets) = SecretRedactor.redact(&labelled);
@@ -184,15 +249,36 @@ impl Describer {
         if text.is_empty() { "nothing".to_owned() } else { format!("\u{201c}{text}\u{201d}") }
     }
 
-    /// Makes a command, a path or an argument harmless, and remembers what was suspicious about it.
+    /// Makes a path or an argument harmless and removes secrets, and remembers what was suspicious about it.
     fn technical(&mut self, text: &str, max_chars: usize) -> String {
+        let harmless = self.without_hidden(text);
+        shorten(&SecretRedactor.redact(&harmless).0, max_chars)
+    }
+
+    /// Like `technical`, for a shell command: what looks like a secret but may be code is not removed.
+    fn command(&mut self, text: &str, max_chars: usize) -> String {
+        let harmless = self.without_hidden(text);
+        let (mut out, mut from) = (String::new(), 0);
+        for secret in find_secrets(&harmless) {
+            let found = harmless.get(secret.range.clone()).unwrap_or_default();
+            if !found.contains(['$', '`', ';', '|', '&', '(', ')', '<', '>', '\n']) {
+                out.push_str(harmless.get(from..secret.range.start).unwrap_or_default());
+                out.push_str(REDACTED);
+                from = secret.range.end;
+            }
+        }
+        out.push_str(harmless.get(from..).unwrap_or_default());
+        shorten(&out, max_chars)
+    }
+
+    fn without_hidden(&mut self, text: &str) -> String {
         let harmless = make_harmless(text, TextKind::Technical);
         for warning in harmless.warnings() {
             if !self.warnings.contains(&warning) {
                 self.warnings.push(warning);
             }
         }
-        shorten(&SecretRedactor.redact(&harmless.text).0, max_chars)
+        harmless.text
     }
 }
 
@@ -203,9 +289,13 @@ fn command_list(input: &JsonValue<'_>) -> Option<String> {
     Some(words?.join(" "))
 }
 
-fn is_reading_tool(tool: &str) -> bool {
-    let tool = tool.to_ascii_lowercase();
-    ["read", "grep", "glob", "search", "list", "ls", "view", "find"].iter().any(|name| tool.contains(name))
+/// Whether a call of a fetching tool only gets a page.
+fn is_plain_fetch(input: &JsonValue<'_>) -> bool {
+    input.members().all(|(name, value)| {
+        ["url", "prompt", "format", "timeout"].iter().any(|known| name.is_text(known))
+            || (name.is_text("method")
+                && value.text().is_some_and(|method| method.eq_ignore_ascii_case("GET")))
+    })
 }
 
 #[cfg(test)]

@@ -51,6 +51,64 @@ fn secrets_are_not_read_aloud() {
 }
 
 #[test]
+fn redaction_does_not_hide_code() {
+    for command in
+        ["password=$(touch${IFS}PWN)", "api_key=a;touch", "token=`touch`", "curl http://me:$(touch)@a/x"]
+    {
+        let input = seal::json::write_object(|writer| writer.key("command").text(command));
+        assert_eq!(describe("Bash", &input), format!("Run: {command}"));
+        let described = describe("mcp__a__run", &input);
+        assert_eq!(described, format!("Use run of the server a with command {command}"));
+    }
+    let key = "-----BEGIN PRIVATE KEY-----\ntouch PWN\n-----END PRIVATE KEY-----";
+    let input = seal::json::write_object(|writer| writer.key("command").text(key));
+    assert!(describe("Bash", &input).contains("touch PWN"));
+}
+
+#[test]
+fn only_known_tools_have_a_headline_of_their_own() {
+    for tool in ["mcp__a__read", "mcp__a__Bash", "ReadAndDelete", "search", "Frob"] {
+        for input in [
+            r#"{"file_path":"a"}"#,
+            r#"{"command":"ls"}"#,
+            r#"{"command":["ls"]}"#,
+            r#"{"url":"https://a.example/"}"#,
+            r#"{"pattern":"a"}"#,
+            r#"{"path":"a","content":"b"}"#,
+            r#"{"path":"a","old_string":"b","new_string":"c"}"#,
+        ] {
+            assert!(describe(tool, input).starts_with("Use "), "{tool} {input}");
+        }
+    }
+    let described = describe("Bash", r#"{"command":"*** Begin Patch\nrm a"}"#);
+    assert!(described.starts_with("Run: "), "{described}");
+}
+
+#[test]
+fn only_a_plain_request_is_a_fetch() {
+    let described = describe("WebFetch", r#"{"url":"https://a.example/","method":"get"}"#);
+    assert_eq!(described, "Fetch https://a.example/");
+    for input in [
+        r#"{"url":"https://a.example/","method":"DELETE"}"#,
+        r#"{"url":"https://a.example/","body":"x"}"#,
+        r#"{"url":"https://a.example/","headers":{}}"#,
+    ] {
+        assert!(describe("WebFetch", input).starts_with("Use the tool WebFetch with url "), "{input}");
+    }
+}
+
+#[test]
+fn several_names_of_one_argument_are_all_said() {
+    for (tool, input, expected) in [
+        ("Bash", r#"{"command":"ls","cmd":"rm a"}"#, "Use the tool Bash with command ls, cmd rm a"),
+        ("Read", r#"{"file_path":"a","path":"b"}"#, "Use the tool Read with file path a, path b"),
+        ("Bash", r#"{"command":"ls","command":"rm a"}"#, "Use the tool Bash with command ls, command rm a"),
+    ] {
+        assert_eq!(describe(tool, input), expected);
+    }
+}
+
+#[test]
 fn hidden_characters_are_shown_and_announced() {
     for (command, expected) in [
         ("ls\u{1b}[2K", "Run: ls[U+001B][2K. Warning: it contains 1 control character"),

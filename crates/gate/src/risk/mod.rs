@@ -7,7 +7,7 @@
 //! - `shell`: shell commands, which are parsed, not searched for words.
 
 mod shell;
-mod tools;
+pub(crate) mod tools;
 
 use seal::json::JsonValue;
 
@@ -69,6 +69,9 @@ impl Assessment {
 /// ```
 pub fn assess(tool: &str, input: &JsonValue<'_>, working_folder: Option<&str>) -> Assessment {
     match shell_command(tool, input) {
+        Some(_) if !tools::has_only_known_members(input, &[COMMAND_NAMES], SHELL_NAMES) => {
+            Assessment::unknown("what the arguments of this shell mean")
+        }
         Some(command) => shell::assess(&command),
         None => tools::assess(tool, input, working_folder),
     }
@@ -79,19 +82,40 @@ pub fn assess_command(command: &str) -> Assessment {
     shell::assess(command)
 }
 
+/// Tools that run a shell command.
+pub(crate) const SHELLS: &[&str] = &[
+    "Bash",
+    "bash",
+    "shell",
+    "exec_command",
+    "run_shell_command",
+    "run_in_terminal",
+    "Shell",
+    "run_terminal_cmd",
+    "local_shell",
+];
+
+/// Names of the argument that is the command.
+pub(crate) const COMMAND_NAMES: &[&str] = &["command", "cmd"];
+
+/// Other arguments of shells that do not change what is executed. A folder is not among them: what a command does depends on
+/// it.
+const SHELL_NAMES: &[&str] = &[
+    "description",
+    "explanation",
+    "goal",
+    "timeout",
+    "timeout_ms",
+    "timeoutMs",
+    "run_in_background",
+    "is_background",
+    "isBackground",
+    "yield_time_ms",
+    "max_output_tokens",
+];
+
 /// Returns the command of a call of a shell.
 fn shell_command(tool: &str, input: &JsonValue<'_>) -> Option<String> {
-    const SHELLS: [&str; 9] = [
-        "Bash",
-        "bash",
-        "shell",
-        "exec_command",
-        "run_shell_command",
-        "run_in_terminal",
-        "Shell",
-        "run_terminal_cmd",
-        "local_shell",
-    ];
     if !SHELLS.contains(&tool) {
         return None;
     }

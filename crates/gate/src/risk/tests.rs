@@ -11,17 +11,13 @@ fn commands_that_only_read_are_harmless() {
     for command in [
         "ls -la",
         "git status",
-        "git -C sub log --oneline -5 | head -3",
+        "git --no-pager log --oneline -5 | head -3",
         "cat a.txt && wc -l a.txt; pwd",
         "grep -rn 'rm -rf' src",
         "echo \"rm -rf /\"",
-        "echo $(git rev-parse HEAD)",
-        "echo `date +%s`",
         "(cd src && ls)",
         "find . -name '*.rs' -type f",
-        "find . -name '*.rs' -exec grep -l main {} +",
-        "find . -name '*.rs' | xargs grep main",
-        "cargo --version 2>/dev/null",
+        "python3 --version 2>/dev/null",
         "ls > /dev/null 2>&1",
         "LC_ALL=C sort a.txt",
         "sed -n '1,20p' a.rs",
@@ -29,10 +25,13 @@ fn commands_that_only_read_are_harmless() {
         "timeout 5 cat a",
         "env LANG=C ls",
         "head -3 < a.txt",
-        "diff <(ls a) <(ls b)",
         "command -v node",
-        "ls # rm -rf /",
-        "ls \\\n -l",
+        "cat src/*.rs ./{a,b}",
+        "cat \"src/$NAME\"",
+        "[ -f a ] && test -d b; printf '%s' a",
+        "cat < a.txt",
+        "grep a -- b",
+        "uniq -- a",
         "",
     ] {
         assert_eq!(assess_command(command).class, RiskClass::Harmless, "{command}");
@@ -147,6 +146,228 @@ fn the_reason_names_the_worst_part() {
     assert!(assess_command("frobnicate").reason.contains("what frobnicate does"));
 }
 
+fn are_risky(commands: &[&str]) {
+    for command in commands {
+        assert_ne!(assess_command(command).class, RiskClass::Harmless, "{command}");
+    }
+}
+
+#[test]
+fn what_shells_read_differently_is_refused() {
+    are_risky(&[
+        "echo <(true)#; touch PWN",
+        "((echo '$(touch PWN)'))",
+        "echo $['$(touch PWN)']",
+        "echo \"`echo \\\"a\\\"; touch PWN`\"",
+        "echo `date`",
+        "echo \"$\\\n(touch PWN)\"",
+        "echo $\\\n(touch PWN)",
+        "echo $\n(ls)",
+        "ls \\\n -l",
+        "ls\r",
+        "ls\u{b}a",
+        "ls\u{a0}a",
+        "echo $((1))",
+        "diff <(ls) >(ls)",
+        "echo $=X",
+        "echo $x['$(touch PWN)']",
+        "echo {a['$(touch PWN)']}</dev/null",
+    ]);
+}
+
+#[test]
+fn comments_are_refused() {
+    are_risky(&["ls # a", "# a", "ls; #'\ntouch PWN #'"]);
+}
+
+#[test]
+fn a_backslash_before_a_single_quote_is_refused() {
+    are_risky(&["echo 'a\\'; touch PWN; echo \\''", "echo 'a\\'"]);
+}
+
+#[test]
+fn words_that_can_become_options_are_risky() {
+    are_risky(&[
+        "cat *",
+        "cat ?a",
+        "cat [a-z]x",
+        "cat {-o,a}",
+        "cat -*",
+        "cat ~/a",
+        "cat $X",
+        "cat \"$X\"",
+        "cat src/$X",
+        "cat src/$(echo a -o b)",
+        "cat \"src/$@\"",
+        "cat -- $X",
+        "echo $(git rev-parse HEAD)",
+        "sort src/*",
+        "git log src/*",
+        "find src/*",
+        "ls | xargs cat",
+    ]);
+}
+
+#[test]
+fn input_from_elsewhere_is_risky() {
+    are_risky(&[
+        "cat < /dev/tcp/a.example/80",
+        "cat < /dev/udp/a.example/80",
+        "cat < $X",
+        "cat < src/*",
+        "cat <& $X",
+    ]);
+}
+
+#[test]
+fn printf_and_test_must_not_evaluate() {
+    are_risky(&[
+        "printf -v 'a[$(touch PWN)]' x",
+        "printf -va x",
+        "printf %d 'a[$(touch PWN)]'",
+        "test -v 'a[$(touch PWN)]'",
+        "test 'a[$(touch PWN)]' -eq 0",
+        "[ -v a ]",
+        "[ 'a[$(touch PWN)]' -eq 0 ]",
+        "[ src/$X = a ]",
+    ]);
+}
+
+#[test]
+fn xargs_and_find_must_not_run_anything() {
+    are_risky(&[
+        "ls | xargs -I{} cat ./{}",
+        "ls | xargs -I X cat X",
+        "ls | xargs -i cat",
+        "ls | xargs --replace cat",
+        "ls | xargs --replace=X cat X",
+        "find . -exec cat a +",
+        "find . -execdir cat a ';'",
+        "find . -ok cat a ';'",
+        "find . -okdir cat a ';'",
+        "find . -fprint a",
+        "find . -fprint0 a",
+        "find . -fprintf a b",
+        "find . -fls a",
+        "find . -delete",
+    ]);
+}
+
+#[test]
+fn git_must_not_write_or_use_other_repositories() {
+    are_risky(&[
+        "git log --output=a",
+        "git log --outp a",
+        "git diff --o=a",
+        "git show -oa",
+        "git stash list --output=a",
+        "git reflog show --outpu=a",
+        "git rev-list --output-directory=a",
+        "git -C sub status",
+        "git --git-dir=a status",
+        "git --git-dir a status",
+        "git --work-tree=a status",
+        "git -c a=b status",
+        "cd a && git status",
+        "(cd a; ls); git status",
+        "command cd a; timeout 5 git status",
+        "cd a; bash -c 'git status'",
+        "git cat-file --textconv a",
+        "git cat-file --textc a",
+        "git cat-file --t a",
+        "git cat-file --filt a",
+        "git config --list --edit",
+    ]);
+}
+
+#[test]
+fn versions_are_asked_only_of_well_known_programs() {
+    are_risky(&[
+        "arch -x86_64 touch PWN",
+        "arch",
+        "yarn --version",
+        "npm --version",
+        "cargo --version",
+        "go version",
+        "node version",
+        "python3 version",
+        "python3 -v",
+    ]);
+}
+
+#[test]
+fn options_that_write_or_run_are_found_in_every_form() {
+    are_risky(&[
+        "sort -oa b",
+        "sort b -o a",
+        "sort --output a b",
+        "sort --outp a b",
+        "sort --o=a b",
+        "uniq -- a b",
+        "uniq -- -a -b",
+        "uniq a -- b",
+        "rg --pre=a b",
+        "rg --pre a b",
+        "rg --pre-glob a b",
+        "hostname +a",
+        "nohup ls",
+    ]);
+}
+
+#[test]
+fn edits_are_harmless_only_in_visible_real_folders_of_the_project() {
+    let base = tempfile::Builder::new().prefix("project").tempdir().unwrap();
+    let folder = base.path().canonicalize().unwrap();
+    for name in ["src", ".hidden/src", "other"] {
+        std::fs::create_dir_all(folder.join(name)).unwrap();
+    }
+    std::fs::write(folder.join("src/a.rs"), "a").unwrap();
+    std::os::unix::fs::symlink("/etc", folder.join("src/link")).unwrap();
+    std::os::unix::fs::symlink(folder.join("src"), folder.join(".visible")).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", folder.join("src/passwd")).unwrap();
+    std::os::unix::fs::symlink(folder.join(".hidden"), folder.join("seen")).unwrap();
+    let class = |folder: Option<&str>, path: &str| {
+        let input = seal::json::write_object(|out| out.key("file_path").text(path));
+        assess("Edit", &OwnedDoc::read(&input).unwrap().doc().root(), folder).class
+    };
+    let root = folder.to_str().unwrap();
+    assert_eq!(class(Some(root), "src/a.rs"), Harmless);
+    assert_eq!(class(Some(root), &format!("{root}/src/a.rs")), Harmless);
+    assert_eq!(class(Some(root), "src/new.rs"), Harmless);
+    for path in [
+        "~/a",
+        "~root/a",
+        "src/link/a",
+        "src/passwd",
+        "seen/a",
+        "missing/a",
+        "src/../a",
+        ".hidden/a",
+        "src/.a",
+        "",
+        ".",
+        "/etc/passwd",
+    ] {
+        assert_ne!(class(Some(root), path), Harmless, "{path}");
+    }
+    assert_ne!(class(None, "src/a.rs"), Harmless);
+    assert_ne!(class(Some("/"), &format!("{root}/src/a.rs")), Harmless);
+    assert_ne!(class(Some("/"), "etc/passwd"), Harmless);
+    assert_ne!(class(Some(&format!("{root}/.hidden/src")), "a"), Harmless);
+    assert_ne!(class(Some(&format!("{root}/seen/src")), "a"), Harmless);
+    assert_ne!(class(Some(&format!("{root}/.visible")), "a.rs"), Harmless);
+    for input in [
+        r#"{"file_path":"src/a.rs","path":"/etc/passwd"}"#,
+        r#"{"file_path":"src/a.rs","filePath":"src/a.rs"}"#,
+        r#"{"file_path":"src/a.rs","file_path":"src/a.rs"}"#,
+        r#"{"file_path":"src/a.rs","target":"/etc/passwd"}"#,
+        r#"{"file_path":"src/a.rs","edits":[{"file_path":"/etc/passwd"}]}"#,
+    ] {
+        let class = assess("Edit", &OwnedDoc::read(input).unwrap().doc().root(), Some(root)).class;
+        assert_eq!(class, Irreversible, "{input}");
+    }
+}
+
 #[test]
 fn tools_are_risky_unless_they_are_known_to_be_harmless() {
     let class = |tool: &str, input: &str| {
@@ -154,8 +375,6 @@ fn tools_are_risky_unless_they_are_known_to_be_harmless() {
     };
     for (tool, input, expected) in [
         ("Read", r#"{"file_path":"/etc/passwd"}"#, Harmless),
-        ("Edit", r#"{"file_path":"/work/project/src/a.rs"}"#, Harmless),
-        ("Edit", r#"{"file_path":"src/a.rs"}"#, Harmless),
         ("Edit", r#"{"file_path":"/work/project/../other/a"}"#, Risky),
         ("Edit", r#"{"file_path":"/work/project/.git/hooks/pre-commit"}"#, Risky),
         ("Edit", r#"{"file_path":"/work/projectile/a"}"#, Risky),
@@ -169,6 +388,12 @@ fn tools_are_risky_unless_they_are_known_to_be_harmless() {
         ("Bash", r#"{"command":["ls","a; rm b"]}"#, Harmless),
         ("shell", r#"{"command":["rm","a"]}"#, Irreversible),
         ("Bash", "{}", Irreversible),
+        ("Skill", r#"{"skill":"a"}"#, Irreversible),
+        ("Bash", r#"{"command":"ls","description":"a","timeout":5}"#, Harmless),
+        ("Bash", r#"{"command":"ls","cmd":"rm a"}"#, Irreversible),
+        ("Bash", r#"{"command":"ls","command":"ls"}"#, Irreversible),
+        ("Bash", r#"{"command":"ls","shell":"/tmp/a"}"#, Irreversible),
+        ("Bash", r#"{"command":"ls","workdir":"/tmp"}"#, Irreversible),
         // A command that is neither text nor a list cannot be judged.
         ("Bash", r#"{"command":7}"#, Irreversible),
         ("Bash", r#"{"command":[]}"#, Irreversible),

@@ -1,5 +1,6 @@
 //! The risk of tools other than shells.
 
+use std::io::ErrorKind;
 use std::path::{Component, Path};
 
 use seal::json::JsonValue;
@@ -28,7 +29,6 @@ const READING_TOOLS: &[&str] = &[
     "WebSearch",
     "Task",
     "Agent",
-    "Skill",
     "read_file",
     "read_many_files",
     "list_directory",
@@ -53,10 +53,11 @@ const READING_TOOLS: &[&str] = &[
 ];
 
 /// Tools that replace a part of a file.
-const EDITING_TOOLS: &[&str] = &["Edit", "MultiEdit", "NotebookEdit", "replace", "edit", "StrReplace"];
+pub(crate) const EDITING_TOOLS: &[&str] =
+    &["Edit", "MultiEdit", "NotebookEdit", "replace", "edit", "StrReplace"];
 
 /// Tools that replace whole files.
-const WRITING_TOOLS: &[&str] = &[
+pub(crate) const WRITING_TOOLS: &[&str] = &[
     "Write",
     "write_file",
     "write",
@@ -69,17 +70,55 @@ const WRITING_TOOLS: &[&str] = &[
 ];
 
 /// Tools that send something to a server of the agent's choice.
-const FETCHING_TOOLS: &[&str] = &["WebFetch", "web_fetch", "webfetch", "fetch"];
+pub(crate) const FETCHING_TOOLS: &[&str] = &["WebFetch", "web_fetch", "webfetch", "fetch"];
+
+/// Other names of one argument of an editing tool. Harnesses differ in which one they use if there are several.
+const PATH_NAMES: &[&str] = &["file_path", "filePath", "notebook_path", "path"];
+const OLD_NAMES: &[&str] = &["old_string", "oldString", "old_str"];
+const NEW_NAMES: &[&str] = &["new_string", "newString", "new_str", "new_source"];
+
+/// Other arguments of editing tools.
+const EDIT_NAMES: &[&str] = &[
+    "edits",
+    "replace_all",
+    "replaceAll",
+    "expected_replacements",
+    "allow_multiple",
+    "instruction",
+    "cell_id",
+    "cell_type",
+    "edit_mode",
+];
+
+/// Whether each argument is known, and none is given twice or by two names. Each group holds the names of one argument.
+pub(super) fn has_only_known_members(input: &JsonValue<'_>, groups: &[&[&str]], others: &[&str]) -> bool {
+    let names: Option<Vec<_>> = input.members().map(|(name, _)| name.text()).collect();
+    let Some(names) = names else { return false };
+    let count = |group: &[&str]| names.iter().filter(|name| group.contains(&name.as_ref())).count();
+    groups.iter().all(|group| count(group) <= 1)
+        && others.iter().all(|name| count(&[name]) <= 1)
+        && names.iter().all(|name| {
+            others.contains(&name.as_ref()) || groups.iter().any(|group| group.contains(&name.as_ref()))
+        })
+}
+
+fn is_known_edit(input: &JsonValue<'_>) -> bool {
+    let is_known_part = |edit: JsonValue<'_>| {
+        has_only_known_members(&edit, &[OLD_NAMES, NEW_NAMES], &["replace_all", "replaceAll"])
+    };
+    has_only_known_members(input, &[PATH_NAMES, OLD_NAMES, NEW_NAMES], EDIT_NAMES)
+        && input.member("edits").is_none_or(|edits| edits.items().all(is_known_part))
+}
 
 pub(super) fn assess(tool: &str, input: &JsonValue<'_>, working_folder: Option<&str>) -> Assessment {
     if READING_TOOLS.contains(&tool) {
         return Assessment::harmless();
     }
     if EDITING_TOOLS.contains(&tool) {
-        let path = ["file_path", "filePath", "notebook_path", "path"]
-            .iter()
-            .find_map(|name| input.member(name)?.text())
-            .unwrap_or_default();
+        if !is_known_edit(input) {
+            return Assessment::unknown("what the arguments of this change mean");
+        }
+        let path = PATH_NAMES.iter().find_map(|name| input.member(name)?.text()).unwrap_or_default();
         return if is_in_project(&path, working_folder) {
             Assessment::new(RiskClass::Harmless, "It changes a part of a file in the project.")
         } else {
@@ -98,22 +137,43 @@ pub(super) fn assess(tool: &str, input: &JsonValue<'_>, working_folder: Option<&
     Assessment::unknown("what this tool does")
 }
 
-/// Whether a path is below the working folder, and neither it nor one of its folders is hidden. Hidden files configure
-/// programs, so a change to them can have effects elsewhere.
+/// Whether a path is below the working folder, and no part of it, including the working folder, is hidden or a symbolic
+/// link. Hidden files configure programs, so a change to them can have effects elsewhere. If the file system does not tell,
+/// it is not.
 fn is_in_project(path: &str, working_folder: Option<&str>) -> bool {
+    let Some(folder) = working_folder.map(Path::new).filter(|folder| folder.is_absolute()) else {
+        return false;
+    };
     let path = Path::new(path);
-    let relative = match working_folder {
-        Some(folder) if path.is_absolute() && !folder.is_empty() => match path.strip_prefix(folder) {
-            Ok(relative) => relative,
-            Err(_) => return false,
-        },
-        _ if path.is_absolute() => return false,
-        _ => path,
+    let relative = if path.is_absolute() {
+        let Ok(relative) = path.strip_prefix(folder) else { return false };
+        relative
+    } else {
+        path
     };
     let is_plain = |part: Component<'_>| match part {
-        Component::Normal(name) => !name.as_encoded_bytes().starts_with(b"."),
-        Component::CurDir => true,
-        _ => false,
+        Component::Normal(name) => {
+            !name.as_encoded_bytes().starts_with(b".") && !name.as_encoded_bytes().starts_with(b"~")
+        }
+        Component::CurDir | Component::RootDir => true,
+        Component::ParentDir | Component::Prefix(_) => false,
     };
-    relative.components().next().is_some() && relative.components().all(is_plain)
+    if relative.file_name().is_none() || !relative.components().all(is_plain) {
+        return false;
+    }
+    if !folder.canonicalize().is_ok_and(|canonical| canonical == folder) {
+        return false;
+    }
+    if folder.parent().is_none() || !folder.components().all(is_plain) {
+        return false;
+    }
+    let file = folder.join(relative);
+    let Some(parent) = file.parent() else { return false };
+    if !parent.canonicalize().is_ok_and(|canonical| canonical == parent) {
+        return false;
+    }
+    match file.symlink_metadata() {
+        Ok(metadata) => !metadata.is_symlink(),
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    }
 }

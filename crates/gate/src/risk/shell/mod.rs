@@ -24,6 +24,13 @@ fn assess_nested(command: &str, depth: usize) -> Assessment {
     let Some(script) = parser::parse(command, MAX_DEPTH - depth) else {
         return Assessment::unknown("how the shell reads this command");
     };
+    // The configuration of a repository in another folder can name programs that git runs.
+    let mut words =
+        script.commands.iter().flat_map(|command| &command.words).filter_map(parser::Word::literal);
+    let has_cd = words.clone().any(|word| matches!(word, "cd" | "pushd" | "popd"));
+    if has_cd && words.any(|word| word.contains("git")) {
+        return Assessment::unknown("what git does in the other folder");
+    }
     script
         .commands
         .iter()

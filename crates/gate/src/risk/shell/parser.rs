@@ -1,5 +1,6 @@
 //! A parser for the part of the shell's language that is easy to judge: simple commands, pipes, lists, subshells, quotes,
-//! redirections and substitutions. It refuses everything else, such as loops, functions and here-documents.
+//! redirections and `$(…)`. It refuses everything else, such as loops, functions, here-documents, comments and backticks, and
+//! everything that shells read differently.
 
 /// A command line: all simple commands in it, including those in subshells and substitutions.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -21,24 +22,30 @@ pub(super) struct SimpleCommand {
 pub(super) enum Word {
     /// A text that is known.
     Literal(String),
-    /// A text that contains the value of a variable or the output of a command.
-    Dynamic,
+    /// A text that depends on variables, files or the output of a command, or that becomes several words. Each of these
+    /// words begins with this text, which may be empty.
+    Dynamic(String),
 }
 
 impl Word {
     pub(super) fn literal(&self) -> Option<&str> {
         match self {
             Self::Literal(text) => Some(text),
-            Self::Dynamic => None,
+            Self::Dynamic(_) => None,
         }
+    }
+
+    /// Whether nobody knows if this is an option.
+    pub(super) fn may_become_option(&self) -> bool {
+        matches!(self, Self::Dynamic(beginning) if beginning.is_empty() || beginning.starts_with('-'))
     }
 }
 
 /// A redirection of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Redirection {
-    /// Reads from a file, a string or a descriptor.
-    Input,
+    /// Reads from a file or a string.
+    Input(Word),
     /// Writes to a file.
     Output(Word),
     /// Connects a descriptor with another one.
@@ -51,8 +58,21 @@ const RESERVED: &[&str] = &[
     "function", "time", "coproc", "[[", "{", "}", "!",
 ];
 
+/// Texts that are refused wherever they stand, also in quotes: arithmetic, process substitutions and backticks, and what shells
+/// read differently (fish knows `\'` in single quotes).
+const REFUSED: &[&str] = &["\\\n", "$\\", "$\n", "((", "$[", "<(", ">(", "`", "\\'"];
+
+/// Whether a text contains something that this parser never reads.
+fn is_refused(text: &str) -> bool {
+    REFUSED.iter().any(|refused| text.contains(refused))
+        || text.chars().any(|c| !matches!(c, '\n' | '\t' | ' ') && (c.is_control() || c.is_whitespace()))
+}
+
 /// Parses a command line. Returns `None` if it uses anything that this parser does not know.
 pub(super) fn parse(text: &str, max_depth: usize) -> Option<Script> {
+    if is_refused(text) {
+        return None;
+    }
     let mut parser = Parser { chars: text.chars().collect(), at: 0, script: Script::default() };
     parser.list(max_depth, None)?;
     (parser.at == parser.chars.len()).then_some(parser.script)
@@ -132,13 +152,8 @@ impl Parser {
                     self.list(depth - 1, Some(')'))?;
                     self.after_subshell(depth)?;
                 }
-                ')' => return None,
-                '#' => self.skip_comment(),
-                '<' | '>' if self.peek_second() == Some('(') => {
-                    self.at += 2;
-                    self.list(depth - 1, Some(')'))?;
-                    command.words.push(Word::Dynamic);
-                }
+                // An interactive shell may not take `#` for a comment.
+                ')' | '#' => return None,
                 '<' | '>' => command.redirections.push(self.redirection(depth)?),
                 _ => self.word_of(&mut command, depth)?,
             }
@@ -170,17 +185,7 @@ impl Parser {
     }
 
     fn skip_blanks(&mut self) {
-        loop {
-            match (self.peek(), self.peek_second()) {
-                (Some(' ' | '\t'), _) => self.at += 1,
-                (Some('\\'), Some('\n')) => self.at += 2,
-                _ => return,
-            }
-        }
-    }
-
-    fn skip_comment(&mut self) {
-        while self.peek().is_some_and(|c| c != '\n') {
+        while matches!(self.peek(), Some(' ' | '\t')) {
             self.at += 1;
         }
     }
@@ -194,21 +199,21 @@ impl Parser {
                         return None;
                     }
                 } else if self.eat('&') {
-                    self.redirection_target(depth)?;
-                    return Some(Redirection::Duplicate);
+                    let target = self.redirection_target(depth)?;
+                    return Some(if is_descriptor(&target) {
+                        Redirection::Duplicate
+                    } else {
+                        Redirection::Input(target)
+                    });
                 } else if self.eat('>') {
                     return Some(Redirection::Output(self.redirection_target(depth)?));
                 }
-                self.redirection_target(depth)?;
-                Some(Redirection::Input)
+                Some(Redirection::Input(self.redirection_target(depth)?))
             }
             '>' => {
                 if self.eat('&') {
                     let target = self.redirection_target(depth)?;
-                    let is_descriptor = target
-                        .literal()
-                        .is_some_and(|text| text == "-" || text.chars().all(|c| c.is_ascii_digit()));
-                    return Some(if is_descriptor {
+                    return Some(if is_descriptor(&target) {
                         Redirection::Duplicate
                     } else {
                         Redirection::Output(target)
@@ -239,7 +244,8 @@ impl Parser {
         if is_descriptor && matches!(self.peek(), Some('<' | '>')) {
             return Some(());
         }
-        if self.peek() == Some('(') {
+        // `name(` begins a function, and `{name}>` sets a variable.
+        if self.peek() == Some('(') || (raw.starts_with('{') && matches!(self.peek(), Some('<' | '>'))) {
             return None;
         }
         if command.words.is_empty()
@@ -256,7 +262,7 @@ impl Parser {
     /// Reads a word. Returns its value, and its source.
     fn word(&mut self, depth: usize) -> Option<(Word, String)> {
         let start = self.at;
-        let (mut text, mut is_dynamic) = (String::new(), false);
+        let (mut text, mut beginning) = (String::new(), None::<String>);
         while let Some(c) = self.peek() {
             match c {
                 ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' => break,
@@ -271,25 +277,26 @@ impl Parser {
                 }
                 '"' => {
                     self.at += 1;
-                    is_dynamic |= self.double_quotes(&mut text, depth)?;
+                    self.double_quotes(&mut text, &mut beginning, depth)?;
                 }
                 '\\' => {
                     self.at += 1;
-                    match self.next()? {
-                        '\n' => {}
-                        c => text.push(c),
+                    text.push(self.next()?);
+                }
+                '$' => {
+                    // The value is split, so later words can begin with anything.
+                    if self.dollar(&mut text, depth)? != Dollar::Text {
+                        beginning = Some(String::new());
+                        text.clear();
                     }
                 }
-                '`' => {
-                    self.backticks(depth)?;
-                    is_dynamic = true;
-                }
-                '$' => is_dynamic |= self.dollar(&mut text, depth)?,
-                // Values of `*`, `?`, `[` and `{` depend on files, or become several words.
-                '*' | '?' | '[' | '{' | '~' => {
+                // Values of these depend on files, or become several words.
+                '*' | '?' | '[' | '{' | '}' | '~' => {
+                    if c != '~' || self.at == start {
+                        beginning.get_or_insert_with(|| text.clone());
+                    }
                     self.at += 1;
                     text.push(c);
-                    is_dynamic |= c == '{';
                 }
                 c => {
                     self.at += 1;
@@ -298,22 +305,29 @@ impl Parser {
             }
         }
         let raw: String = self.chars.get(start..self.at)?.iter().collect();
-        Some((if is_dynamic { Word::Dynamic } else { Word::Literal(text) }, raw))
+        Some(match beginning {
+            // `[` is a program.
+            Some(beginning) if raw != "[" => (Word::Dynamic(beginning), raw),
+            _ => (Word::Literal(text), raw),
+        })
     }
 
-    /// Reads the rest of a text in double quotes. Returns whether it contains an expansion.
-    fn double_quotes(&mut self, text: &mut String, depth: usize) -> Option<bool> {
-        let mut is_dynamic = false;
+    /// Reads the rest of a text in double quotes. If it contains an expansion, the text before it is the word's `beginning`.
+    fn double_quotes(
+        &mut self,
+        text: &mut String,
+        beginning: &mut Option<String>,
+        depth: usize,
+    ) -> Option<()> {
         loop {
             match self.peek()? {
                 '"' => {
                     self.at += 1;
-                    return Some(is_dynamic);
+                    return Some(());
                 }
                 '\\' => {
                     self.at += 1;
                     match self.next()? {
-                        '\n' => {}
                         c @ ('$' | '`' | '"' | '\\') => text.push(c),
                         c => {
                             text.push('\\');
@@ -321,11 +335,16 @@ impl Parser {
                         }
                     }
                 }
-                '`' => {
-                    self.backticks(depth)?;
-                    is_dynamic = true;
+                '$' => {
+                    let before = text.clone();
+                    match self.dollar(text, depth)? {
+                        Dollar::Text => {}
+                        Dollar::Value => {
+                            beginning.get_or_insert(before);
+                        }
+                        Dollar::Values => return None,
+                    }
                 }
-                '$' => is_dynamic |= self.dollar(text, depth)?,
                 c => {
                     self.at += 1;
                     text.push(c);
@@ -334,10 +353,10 @@ impl Parser {
         }
     }
 
-    /// Reads what starts with a dollar sign. Returns whether it is an expansion.
-    fn dollar(&mut self, text: &mut String, depth: usize) -> Option<bool> {
+    /// Reads what starts with a dollar sign.
+    fn dollar(&mut self, text: &mut String, depth: usize) -> Option<Dollar> {
         self.at += 1;
-        match self.peek() {
+        let found = match self.peek() {
             Some('(') => {
                 // Arithmetic can contain assignments and substitutions.
                 if self.peek_second() == Some('(') {
@@ -345,7 +364,7 @@ impl Parser {
                 }
                 self.at += 1;
                 self.list(depth - 1, Some(')'))?;
-                Some(true)
+                Dollar::Value
             }
             Some('{') => {
                 self.at += 1;
@@ -353,9 +372,8 @@ impl Parser {
                 while self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_') {
                     self.at += 1;
                 }
-                self.eat('}').then_some(true)
+                self.eat('}').then_some(Dollar::Value)?
             }
-            Some('\'' | '"') => None,
             Some(c)
                 if c.is_ascii_alphanumeric()
                     || matches!(c, '_' | '?' | '#' | '@' | '*' | '$' | '!' | '-') =>
@@ -366,36 +384,33 @@ impl Parser {
                         self.at += 1;
                     }
                 }
-                Some(true)
+                if matches!(c, '@' | '*') { Dollar::Values } else { Dollar::Value }
             }
-            _ => {
+            None | Some(' ' | '\t') => {
                 text.push('$');
-                Some(false)
+                Dollar::Text
             }
-        }
+            // Shells know more expansions than these.
+            _ => return None,
+        };
+        // zsh evaluates the index of an array.
+        (found == Dollar::Text || !matches!(self.peek(), Some('['))).then_some(found)
     }
+}
 
-    /// Reads a substitution in backticks.
-    fn backticks(&mut self, depth: usize) -> Option<()> {
-        self.at += 1;
-        let mut inner = String::new();
-        loop {
-            match self.next()? {
-                '`' => break,
-                '\\' => match self.next()? {
-                    c @ ('`' | '\\' | '$') => inner.push(c),
-                    c => {
-                        inner.push('\\');
-                        inner.push(c);
-                    }
-                },
-                c => inner.push(c),
-            }
-        }
-        let nested = parse(&inner, depth - 1)?;
-        self.script.commands.extend(nested.commands);
-        Some(())
-    }
+/// What a dollar sign is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dollar {
+    /// Only itself.
+    Text,
+    /// An expansion.
+    Value,
+    /// An expansion that is several words even in quotes.
+    Values,
+}
+
+fn is_descriptor(target: &Word) -> bool {
+    target.literal().is_some_and(|text| text == "-" || text.chars().all(|c| c.is_ascii_digit()))
 }
 
 fn is_variable_name(name: &str) -> bool {

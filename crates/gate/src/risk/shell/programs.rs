@@ -13,11 +13,8 @@ const READERS: &[&str] = &[
     "wc",
     "pwd",
     "echo",
-    "printf",
     "true",
     "false",
-    "test",
-    "[",
     ":",
     "which",
     "type",
@@ -66,18 +63,14 @@ const READERS: &[&str] = &[
     "column",
     "expr",
     "getconf",
-    "arch",
     "locale",
     "lscpu",
     "pgrep",
 ];
 
-/// Programs that can be asked for their version without any risk.
-const VERSIONED: &[&str] = &[
-    "node", "npm", "npx", "python", "python3", "pip", "pip3", "cargo", "rustc", "rustup", "go", "gcc", "g++",
-    "clang", "make", "cmake", "java", "git", "docker", "bash", "ruby", "perl", "php", "deno", "bun", "pnpm",
-    "yarn", "tsc",
-];
+/// Programs that can be asked for their version without any risk. Those that read a project's configuration first, such as
+/// `npm`, `yarn`, `go` and the proxies of rustup, are not among them.
+const VERSIONED: &[&str] = &["node", "python", "python3", "gcc", "g++", "clang", "make", "perl"];
 
 /// Programs whose effects cannot be undone.
 const DESTROYERS: &[&str] = &[
@@ -104,6 +97,12 @@ pub(super) fn assess(command: &SimpleCommand, depth: usize) -> Assessment {
         }
     }
     for redirection in &command.redirections {
+        if let Redirection::Input(source) = redirection
+            // Shells connect to other computers through names such as `/dev/tcp/HOST/PORT`.
+            && !source.literal().is_some_and(|text| text == "/dev/null" || !text.contains("/dev/"))
+        {
+            assessment = assessment.max(Assessment::unknown("where the input comes from"));
+        }
         if let Redirection::Output(target) = redirection
             && !matches!(target.literal(), Some("/dev/null" | "/dev/stdout" | "/dev/stderr"))
         {
@@ -120,6 +119,14 @@ pub(super) fn assess(command: &SimpleCommand, depth: usize) -> Assessment {
 }
 
 fn assess_words(words: &[Word], depth: usize) -> Assessment {
+    let assessment = assess_program(words, depth);
+    if assessment.class == RiskClass::Harmless && words.iter().any(Word::may_become_option) {
+        return Assessment::unknown("which options this program gets");
+    }
+    assessment
+}
+
+fn assess_program(words: &[Word], depth: usize) -> Assessment {
     if depth > MAX_DEPTH {
         return Assessment::unknown("what such a deeply nested command does");
     }
@@ -136,24 +143,36 @@ fn assess_words(words: &[Word], depth: usize) -> Assessment {
         "sudo" | "doas" | "su" | "pkexec" | "run0" => {
             Assessment::new(RiskClass::Irreversible, "It runs with the rights of another user.")
         }
-        "env" | "nohup" | "nice" | "timeout" | "command" | "setsid" | "stdbuf" | "ionice" | "builtin"
-        | "xargs" | "chronic" => assess_wrapped(name, arguments, depth),
+        "env" | "nice" | "timeout" | "command" | "setsid" | "stdbuf" | "ionice" | "builtin" | "xargs"
+        | "chronic" => assess_wrapped(name, arguments, depth),
         "exec" => Assessment::unknown("what replaces the shell"),
         "sh" | "bash" | "dash" | "zsh" | "ksh" => assess_inner_shell(arguments, depth),
-        "find" => assess_find(arguments, depth),
+        "find" => assess_find(arguments),
         "git" => assess_git(arguments),
-        "date" | "hostname" => only_if(
+        // Their operands can be arithmetic, in which an array's index is executed.
+        "printf" | "test" | "[" => only_if(
+            arguments.iter().all(|word| {
+                word.literal().is_some_and(|text| !text.starts_with("-v") && !text.contains('['))
+            }),
+            "It can set variables or run commands.",
+        ),
+        "hostname" => only_if(arguments.is_empty(), "It can change the system's name."),
+        "date" => only_if(
             arguments.iter().all(|word| {
                 word.literal().is_some_and(|text| text.starts_with('+') || ["-u", "-I", "-R"].contains(&text))
             }),
-            "It can change the system's clock or name.",
+            "It can change the system's clock.",
         ),
         "sort" | "tree" => only_if(
             no_option(arguments, &["-o", "--output", "--compress-program", "-R", "-T"]),
             "It can write to a file.",
         ),
         "file" => only_if(no_option(arguments, &["-C", "--compile"]), "It can write to a file."),
-        "rg" => only_if(no_option(arguments, &["--pre", "--hostname-bin"]), "It can run another program."),
+        "rg" => only_if(
+            no_option(arguments, &["--pre", "--hostname-bin"])
+                && !arguments.iter().filter_map(Word::literal).any(|text| text.starts_with("--pre")),
+            "It can run another program.",
+        ),
         "uniq" | "xxd" => {
             only_if(operands(arguments) <= 1 && no_option(arguments, &["-r"]), "It can write to a file.")
         }
@@ -205,18 +224,21 @@ fn no_option(arguments: &[Word], options: &[&str]) -> bool {
 
 /// Returns the number of arguments that are not options. An unknown one counts twice.
 fn operands(arguments: &[Word]) -> usize {
-    arguments
-        .iter()
-        .map(|word| match word.literal() {
-            None => 2,
-            Some(text) => usize::from(!text.starts_with('-') || text == "-"),
-        })
-        .sum()
+    let mut has_ended = false;
+    let mut count = 0;
+    for word in arguments {
+        match word.literal() {
+            None => count += 2,
+            Some("--") if !has_ended => has_ended = true,
+            Some(text) => count += usize::from(has_ended || !text.starts_with('-') || text == "-"),
+        }
+    }
+    count
 }
 
 fn is_version_question(arguments: &[Word]) -> bool {
     let texts: Option<Vec<_>> = arguments.iter().map(Word::literal).collect();
-    matches!(texts.as_deref(), Some(["--version" | "-V" | "-v" | "version" | "--help"]))
+    matches!(texts.as_deref(), Some(["--version"]))
 }
 
 /// Judges the command behind a program that runs another one.
@@ -235,7 +257,7 @@ fn assess_wrapped(wrapper: &str, arguments: &[Word], depth: usize) -> Assessment
         "setsid" => (&["-w", "-f", "-c"], &[], 0),
         "xargs" => (
             &["-0", "--null", "-r", "--no-run-if-empty", "-t", "--verbose", "-x"],
-            &["-n", "--max-args", "-P", "--max-procs", "-L", "-I", "-d", "--delimiter", "-s"],
+            &["-n", "--max-args", "-P", "--max-procs", "-L", "-d", "--delimiter", "-s"],
             0,
         ),
         _ => (&[], &[], 0),
@@ -284,7 +306,7 @@ fn assess_wrapped(wrapper: &str, arguments: &[Word], depth: usize) -> Assessment
     let mut words = rest.to_vec();
     if wrapper == "xargs" {
         // It adds arguments from its input, which nobody knows.
-        words.push(Word::Dynamic);
+        words.push(Word::Dynamic(String::new()));
     }
     assessment.max(assess_words(&words, depth + 1))
 }
@@ -309,43 +331,23 @@ fn assess_inner_shell(arguments: &[Word], depth: usize) -> Assessment {
     Assessment::unknown("which script the shell runs")
 }
 
-fn assess_find(arguments: &[Word], depth: usize) -> Assessment {
-    let mut assessment = Assessment::harmless();
-    let mut at = 0;
-    while let Some(word) = arguments.get(at) {
-        at += 1;
+fn assess_find(arguments: &[Word]) -> Assessment {
+    for word in arguments {
         let Some(text) = word.literal() else {
             // A variable could hold an action such as -delete.
             return Assessment::unknown("what find does with this argument");
         };
-        match text {
-            "-delete" => {
-                return Assessment::new(RiskClass::Irreversible, "It deletes files.");
-            }
-            "-fprint" | "-fprint0" | "-fprintf" | "-fls" => {
-                assessment = assessment
-                    .max(Assessment::new(RiskClass::Irreversible, "It can replace a file's content."));
-            }
-            "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                let rest = arguments.get(at..).unwrap_or_default();
-                let is_end = |word: &Word| matches!(word.literal(), Some(";" | "+"));
-                let length = rest.iter().position(is_end).unwrap_or(rest.len());
-                let command: Vec<Word> = rest
-                    .get(..length)
-                    .unwrap_or_default()
-                    .iter()
-                    .map(|word| match word.literal() {
-                        Some(text) if text.contains("{}") => Word::Dynamic,
-                        _ => word.clone(),
-                    })
-                    .collect();
-                assessment = assessment.max(assess_words(&command, depth + 1));
-                at += length + 1;
-            }
-            _ => {}
+        if text == "-delete" {
+            return Assessment::new(RiskClass::Irreversible, "It deletes files.");
+        }
+        if text.starts_with("-fprint") || text.starts_with("-fls") {
+            return Assessment::new(RiskClass::Irreversible, "It can replace a file's content.");
+        }
+        if text.starts_with("-exec") || text.starts_with("-ok") {
+            return Assessment::new(RiskClass::Irreversible, "It runs a program for each file.");
         }
     }
-    assessment
+    Assessment::harmless()
 }
 
 /// Whether a call of `sed` only prints lines by number.
@@ -382,7 +384,7 @@ fn assess_git(arguments: &[Word]) -> Assessment {
     let mut rest = words.as_slice();
     let (command, options) = loop {
         match rest {
-            ["--no-pager" | "--no-optional-locks" | "-P", after @ ..] | ["-C", _, after @ ..] => rest = after,
+            ["--no-pager" | "--no-optional-locks" | "-P", after @ ..] => rest = after,
             [command, after @ ..] if !command.starts_with('-') => break (*command, after),
             ["--version"] => return Assessment::harmless(),
             _ => return unknown(),
@@ -393,9 +395,19 @@ fn assess_git(arguments: &[Word]) -> Assessment {
             let name = option.split('=').next().unwrap_or_default();
             names
                 .iter()
-                .any(|bad| name == *bad || (bad.starts_with("--") && name.len() > 3 && bad.starts_with(name)))
+                .any(|bad| name == *bad || (bad.starts_with("--") && name.len() > 2 && bad.starts_with(name)))
         })
     };
+    // `--output` and its abbreviations write to a file.
+    let writes = options.iter().any(|option| {
+        let name = option.split('=').next().unwrap_or_default();
+        option.starts_with("-o")
+            || option.starts_with("--output")
+            || (name.len() > 2 && "--output".starts_with(name))
+    });
+    if writes {
+        return Assessment::new(RiskClass::Irreversible, "It can write to a file.");
+    }
     let is_reading = match command {
         "status" | "rev-parse" | "ls-files" | "ls-tree" | "blame" | "describe" | "shortlog" | "cat-file"
         | "rev-list" | "merge-base" | "show-ref" | "for-each-ref" | "name-rev" | "count-objects"
@@ -409,7 +421,10 @@ fn assess_git(arguments: &[Word]) -> Assessment {
         "remote" => matches!(options, [] | ["-v"] | ["get-url", ..]),
         "stash" | "worktree" => matches!(options, ["list", ..]),
         "reflog" => matches!(options, [] | ["show", ..]),
-        "config" => matches!(options, ["--get" | "--list" | "-l", ..]),
+        "config" => match options {
+            ["--get" | "--list" | "-l", rest @ ..] => rest.iter().all(|option| !option.starts_with('-')),
+            _ => false,
+        },
         _ => false,
     };
     if is_reading {
