@@ -255,20 +255,37 @@ impl Describer {
         shorten(&SecretRedactor.redact(&harmless).0, max_chars)
     }
 
-    /// Like `technical`, for a shell command: what looks like a secret but may be code is not removed.
+    /// Like `technical`, for a shell command: what looks like a secret but may be code is said after the mark. The hub refuses
+    /// a question with a secret, so the result never looks like one.
     fn command(&mut self, text: &str, max_chars: usize) -> String {
         let harmless = self.without_hidden(text);
-        let (mut out, mut from) = (String::new(), 0);
+        let (mut out, mut from, mut has_code) = (String::new(), 0, false);
         for secret in find_secrets(&harmless) {
+            out.push_str(harmless.get(from..secret.range.start).unwrap_or_default());
+            out.push_str(REDACTED);
             let found = harmless.get(secret.range.clone()).unwrap_or_default();
-            if !found.contains(['$', '`', ';', '|', '&', '(', ')', '<', '>', '\n']) {
-                out.push_str(harmless.get(from..secret.range.start).unwrap_or_default());
-                out.push_str(REDACTED);
-                from = secret.range.end;
+            if found.contains(['$', '`', ';', '|', '&', '(', ')', '<', '>', '\n']) {
+                has_code = true;
+                out.push(' ');
+                out.push_str(&found.replace("-----", "- "));
             }
+            from = secret.range.end;
         }
         out.push_str(harmless.get(from..).unwrap_or_default());
+        if has_code {
+            self.warn("Warning: what looks like a secret may be code.");
+        }
+        if find_secrets(&out).next().is_some() {
+            self.warn("Warning: a part that may be code is not read aloud.");
+            out = SecretRedactor.redact(&out).0.into_owned();
+        }
         shorten(&out, max_chars)
+    }
+
+    fn warn(&mut self, warning: &str) {
+        if !self.warnings.iter().any(|known| known == warning) {
+            self.warnings.push(warning.to_owned());
+        }
     }
 
     fn without_hidden(&mut self, text: &str) -> String {

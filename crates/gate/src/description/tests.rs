@@ -52,17 +52,19 @@ fn secrets_are_not_read_aloud() {
 
 #[test]
 fn redaction_does_not_hide_code() {
+    let key = "-----BEGIN PRIVATE KEY-----\n$(touch PWN)\n-----END PRIVATE KEY-----";
     for command in
-        ["password=$(touch${IFS}PWN)", "api_key=a;touch", "token=`touch`", "curl http://me:$(touch)@a/x"]
+        ["password=$(touch${IFS}PWN)", "password='a $(touch PWN)'", "curl http://me:$(touch_PWN)@a/x", key]
     {
         let input = seal::json::write_object(|writer| writer.key("command").text(command));
-        assert_eq!(describe("Bash", &input), format!("Run: {command}"));
-        let described = describe("mcp__a__run", &input);
-        assert_eq!(described, format!("Use run of the server a with command {command}"));
+        for tool in ["Bash", "mcp__a__run"] {
+            let described = describe(tool, &input);
+            assert!(described.contains("$(touch"), "{described}");
+            assert!(described.contains("PWN"), "{described}");
+            // The hub would refuse it.
+            assert_eq!(find_secrets(&described).next(), None, "{described}");
+        }
     }
-    let key = "-----BEGIN PRIVATE KEY-----\ntouch PWN\n-----END PRIVATE KEY-----";
-    let input = seal::json::write_object(|writer| writer.key("command").text(key));
-    assert!(describe("Bash", &input).contains("touch PWN"));
 }
 
 #[test]
