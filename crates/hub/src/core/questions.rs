@@ -358,9 +358,14 @@ impl Core {
         // sent only then.
         let resolved_now = self.staged.resolved.iter().find(|(resolved, ..)| resolved == token);
         if let Some((_, asking_session, outcome)) = resolved_now {
-            return Some(match (is_member, asking_session == session) {
-                (true, true) => HubReply::QuestionResolved(outcome.clone()),
+            let (is_asking, outcome) = (asking_session == session, outcome.clone());
+            return Some(match (is_member, is_asking) {
+                (true, true) => HubReply::QuestionResolved(outcome),
                 (true, false) => HubReply::QuestionNotFound,
+                // The same turn may have ended the session, for example because a person stopped it.
+                (false, true) if self.asked_in_stored(principal, session, token) => {
+                    HubReply::QuestionResolved(outcome)
+                }
                 (false, _) => HubReply::NotFound,
             });
         }
@@ -401,6 +406,12 @@ impl Core {
             Ok(_) => HubReply::QuestionNotFound,
             Err(error) => error.into(),
         })
+    }
+
+    /// Whether a principal asked this question in a session that this turn has ended, so that only the journal has it.
+    fn asked_in_stored(&mut self, principal: &Principal, session: &SessionId, token: &ReplyToken) -> bool {
+        let Ok(Some((live, role))) = self.stored_access(principal, session) else { return false };
+        self.questions.question(token).is_some_and(|question| live.speaks_as(&role, &question.agent_id))
     }
 
     /// Whether a principal of an open session may know the answer to a question. Questions that the registry does not hold
