@@ -110,6 +110,29 @@ fn a_request_is_answered_before_notices_about_it() {
 }
 
 #[test]
+fn a_wait_in_the_turn_of_a_stop_is_answered_only_to_the_agent_that_asked() {
+    for (waiting, is_asker) in [("bank", true), ("eve", false)] {
+        let mut harness = HubHarness::new();
+        let (bank, ada) = (agent("bank"), listener("ada", &[]));
+        let (subscription, _) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
+        let session = harness.start(&bank);
+        let token = text_member(&reply_json(harness.confirm(&bank, &session, TRANSFER)), "reply_token");
+        let at = aaep::Timestamp::from_unix_millis(harness.now).unwrap();
+        let stop = format!(
+            r#"{{"type":"sayso:session.stop","session_id":"{session}","subscription_id":"{subscription}","timestamp":"{at}"}}"#
+        );
+        let wait = HubCommand::Wait { session: id(&session), token: id(&token), until: harness.now };
+        let waiting = agent(waiting);
+        let [_, reply] = harness.ask_both_in_one_turn(&ada, send_message(&stop), &waiting, wait);
+        if is_asker {
+            assert_eq!(text_member(&reply_json(reply), "status"), "stopped");
+        } else {
+            assert_eq!(reply, HubReply::NotFound);
+        }
+    }
+}
+
+#[test]
 fn after_a_stop_the_notices_about_questions_come_before_the_session_end() {
     let mut harness = HubHarness::new();
     let (bank, ada) = (agent("bank"), listener("ada", &[]));

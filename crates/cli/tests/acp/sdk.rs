@@ -60,7 +60,7 @@ fn seen(cancelled: bool) -> Value {
 }
 
 #[test]
-#[ignore = "needs the SDK; run by cargo xtask gates acp"]
+#[ignore = "needs the SDK; run by cargo xtask gates --only acp"]
 fn a_listeners_answer_reaches_the_agent_and_dismisses_the_clients_dialog() {
     let hub = HubProcess::start_in_memory();
     let mut listener = Listener::connect(&hub);
@@ -75,7 +75,7 @@ fn a_listeners_answer_reaches_the_agent_and_dismisses_the_clients_dialog() {
 }
 
 #[test]
-#[ignore = "needs the SDK; run by cargo xtask gates acp"]
+#[ignore = "needs the SDK; run by cargo xtask gates --only acp"]
 fn a_listener_picks_a_lasting_option_by_name() {
     let hub = HubProcess::start_in_memory();
     let mut listener = Listener::connect(&hub);
@@ -87,7 +87,7 @@ fn a_listener_picks_a_lasting_option_by_name() {
 }
 
 #[test]
-#[ignore = "needs the SDK; run by cargo xtask gates acp"]
+#[ignore = "needs the SDK; run by cargo xtask gates --only acp"]
 fn the_clients_answer_counts_with_and_without_a_listener() {
     let mut hub = HubProcess::start_in_memory();
     for (answer, written) in [("go", Some("go")), ("no", None)] {

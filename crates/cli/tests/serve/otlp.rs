@@ -374,7 +374,7 @@ fn one_session_more_than_allowed_ends_the_quietest() {
 }
 
 #[test]
-#[ignore = "needs OpenTelemetry's SDK for Python; run by cargo xtask gates otlp"]
+#[ignore = "needs OpenTelemetry's SDK for Python; run by cargo xtask gates --only otlp"]
 fn the_python_sdk_is_heard_with_and_without_compression() {
     let python = std::env::var_os("OTLP_PYTHON").expect("OTLP_PYTHON is a Python that has the SDK");
     let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/serve/otlp_report.py");
