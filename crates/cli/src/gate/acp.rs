@@ -38,6 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, CommandError> {
         narrates_thoughts: arguments.thoughts,
         program: program.clone(),
         arguments: agent_arguments.to_vec(),
+        guard_command: super::mcp::guard_command(),
     };
     let runtime = build_runtime(0)?;
     let result = runtime.block_on(gate::acp::run(options));

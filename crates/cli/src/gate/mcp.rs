@@ -41,7 +41,7 @@ const MAX_NAME_CHARS: usize = 100;
 /// Runs the gate. The exit code is that of the server, or 2 if it could not run.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     if let Some(group) = arguments.guard {
-        ::gate::mcp::watch(group);
+        ::gate::child_process::watch(group);
         return ExitCode::SUCCESS;
     }
     let result = arguments.to_options().and_then(|options| {
@@ -84,16 +84,21 @@ impl Arguments {
         };
         let hub = HubLocation::find(self.hub.as_deref())
             .map_err(|error| CommandError::cannot_run(error.to_string()))?;
-        let own_program = std::env::current_exe().map_or_else(|_| "sayso".into(), OsString::from);
         Ok(GateOptions {
             target,
             name,
             trust,
             hub: HubAddress { url: hub.url.to_string(), token: variable("SAYSO_TOKEN") },
             elicit: self.elicit,
-            guard_command: vec![own_program, "mcp".into(), "--guard".into()],
+            guard_command: guard_command(),
         })
     }
+}
+
+/// Returns the command that ends the process group of a gate that was killed.
+pub(crate) fn guard_command() -> Vec<OsString> {
+    let own_program = std::env::current_exe().map_or_else(|_| "sayso".into(), OsString::from);
+    vec![own_program, "mcp".into(), "--guard".into()]
 }
 
 /// Returns an environment variable, unless it is empty.

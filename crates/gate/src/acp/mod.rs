@@ -29,7 +29,7 @@ use std::time::Duration;
 use tokio::io::BufReader;
 use tokio::time::timeout;
 
-use crate::child_process::{ChildProcess, StartError};
+use crate::child_process::{CaughtSignals, ChildProcess, StartError};
 use narrator::Narration;
 use proxy::Proxy;
 use session_driver::AcpSessionEnd;
@@ -55,12 +55,20 @@ pub struct AcpOptions {
     pub program: OsString,
     /// Its arguments.
     pub arguments: Vec<OsString>,
+    /// The command that runs [`crate::child_process::watch`], to which the group's id is appended.
+    pub guard_command: Vec<OsString>,
 }
 
 /// Runs the gate between the standard streams of this process and the agent. Returns the exit code of the agent.
 pub async fn run(options: AcpOptions) -> Result<u8, StartError> {
-    let (mut child, stdin, stdout) = ChildProcess::start(&options.program, &options.arguments)?;
-    let signals = ChildProcess::forward_signals(child.group());
+    // From here on no signal ends the gate without its agent.
+    let signals = CaughtSignals::catch();
+    let (mut child, stdin, stdout) =
+        ChildProcess::start(&options.program, &options.arguments, &options.guard_command)?;
+    let failed = |source| StartError { program: options.program.clone(), source };
+    let stdin = tokio::process::ChildStdin::from_std(stdin).map_err(failed)?;
+    let stdout = tokio::process::ChildStdout::from_std(stdout).map_err(failed)?;
+    let signals = signals.forward_until_end(child.group());
     let options = Arc::new(options);
     let (narrator, narrator_task, proxy) = narrator::spawn(options, || Arc::new(Proxy::new(stdin)));
     let editor_lines = {
@@ -73,23 +81,17 @@ pub async fn run(options: AcpOptions) -> Result<u8, StartError> {
         let agent = BufReader::with_capacity(BUFFER_BYTES, stdout);
         tokio::spawn(async move { proxy.pass_agent_lines(agent, &narrator).await })
     };
-    let signal = async {
-        match signals {
-            Ok(signal) => signal.await,
-            Err(_) => std::future::pending().await,
-        }
-    };
-    let mut is_editor_gone = false;
+    let (mut is_editor_gone, mut status) = (false, None);
     tokio::select! {
-        _ = child.wait() => {}
+        exited = child.wait() => status = Some(exited),
         // The agent closed its output, or the editor no longer reads it.
         _ = &mut agent_lines => {}
         _ = editor_lines => is_editor_gone = true,
-        () = signal => is_editor_gone = true,
+        () = signals => is_editor_gone = true,
     }
     proxy.leave_all_to_editor();
     proxy.close_agent_input().await;
-    let code = child.stop().await;
+    let code = child.stop(status).await;
     if !agent_lines.is_finished() {
         let _ = timeout(DRAIN_TIMEOUT, &mut agent_lines).await;
     }

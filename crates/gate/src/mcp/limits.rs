@@ -73,8 +73,5 @@ pub const HUB_RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long calls are not narrated after the hub could not be reached.
 pub const HUB_RETRY_DELAY: Duration = Duration::from_secs(2);
 
-/// How long the group of the server's processes has to end after it was asked to.
-pub const TERMINATION_GRACE: Duration = Duration::from_secs(2);
-
 /// Maximum number of requests to a server behind a URL that are not answered yet. Further messages wait.
 pub const MAX_HTTP_REQUESTS: usize = 64;

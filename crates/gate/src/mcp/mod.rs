@@ -19,7 +19,6 @@
 //! - `child`: the server as a child process.
 //! - `http`: a server behind a URL.
 
-mod child;
 mod describe;
 mod elicit;
 mod gate_core;
@@ -42,7 +41,6 @@ use std::ffi::OsString;
 
 use client::Url;
 
-pub use child::watch;
 pub use hub_link::HubAddress;
 pub use stdio::{McpError, run};
 pub use trust::{ServerTrust, TrustFileError};
@@ -69,7 +67,7 @@ pub struct GateOptions {
     pub hub: HubAddress,
     /// Whether elicitations of the server are offered to listeners.
     pub elicit: bool,
-    /// The command that runs [`watch`], to which the group's id is appended.
+    /// The command that runs [`crate::child_process::watch`], to which the group's id is appended.
     pub guard_command: Vec<OsString>,
 }
 

@@ -9,16 +9,13 @@ use std::time::Duration;
 
 use client::{HttpClient, Url};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::Signal;
 use thiserror::Error;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
-use super::child::{Guard, ProcessGroup, ServerProcess, exit_code};
 use super::gate_core::{Effect, GateCore};
 use super::http::{HttpServer, HttpSink};
 use super::hub_link::HubLink;
-use super::limits::{MAX_HTTP_REQUESTS, MAX_LINE_BYTES, TERMINATION_GRACE};
+use super::limits::{MAX_HTTP_REQUESTS, MAX_LINE_BYTES};
 use super::lines::{Line, read_line, read_rest};
 use super::narrator::Narrator;
 use super::outbox::Outbox;
@@ -26,6 +23,7 @@ use super::pins::PinFile;
 use super::shared::GateShared;
 use super::tools::Tools;
 use super::{GateOptions, ServerTarget};
+use crate::child_process::{CaughtSignals, ChildProcess, StartError, TERM_GRACE, exit_code};
 
 /// Size of the buffers for reading, in bytes.
 const READ_BUFFER_BYTES: usize = 64 << 10;
@@ -92,42 +90,30 @@ impl Gate {
 fn run_command(options: GateOptions, program: &OsString, arguments: &[OsString]) -> Result<u8, McpError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // From here on no signal ends the gate without its server.
-    let signals = runtime.block_on(async { catch_signals() });
-    let start_error = |error| McpError::Start(program.to_string_lossy().into_owned(), error);
-    let server = ServerProcess::start(program, arguments).map_err(start_error)?;
-    let group = server.group;
-    let guard_command = options.guard_command.clone();
+    let signals = runtime.block_on(async { CaughtSignals::catch() });
+    let start_error =
+        |StartError { program, source }| McpError::Start(program.to_string_lossy().into_owned(), source);
+    let (mut server, stdin, stdout) =
+        ChildProcess::start(program, arguments, &options.guard_command).map_err(start_error)?;
+    let group = server.group();
     let Gate { shared, narrator, effects, host_output, host_end } =
-        Gate::start(options, Outbox::new(Box::new(server.stdin)))?;
+        Gate::start(options, Outbox::new(Box::new(stdin)))?;
     let (server_ended, server_end) = oneshot::channel();
     spawn_thread("server", {
         let shared = Arc::clone(&shared);
-        let stdout = server.stdout;
         move || {
             pump_server(&shared, stdout);
             let _ = server_ended.send(());
         }
     })?;
-    let (exited, exit) = oneshot::channel();
-    let mut child = server.child;
-    spawn_thread("wait", move || {
-        let _ = exited.send(child.wait());
-    })?;
-    // Without a guard the gate works, but a gate that is killed leaves its server to notice the end of its input.
-    let guard = Guard::start(&guard_command, group).ok();
 
     let status = runtime.block_on(async {
         let (stop, stopped) = oneshot::channel::<()>();
         let narrating = tokio::spawn(narrator.run(effects, async {
             let _ = stopped.await;
         }));
-        tokio::spawn(async move {
-            let mut received = merge_signals(signals);
-            while let Some(forwarded) = received.recv().await {
-                group.signal(forwarded);
-            }
-        });
-        let status = wait_for_exit(group, exit, host_end, &host_output).await;
+        tokio::spawn(signals.forward(group));
+        let status = wait_for_exit(&mut server, host_end, &host_output).await;
         // The server may have written its last answers just before it ended.
         if tokio::time::timeout(DRAIN_TIMEOUT, server_end).await.is_err() {
             // A process of the group keeps the pipe open.
@@ -139,9 +125,7 @@ fn run_command(options: GateOptions, program: &OsString, arguments: &[OsString])
         status
     });
     group.terminate();
-    if let Some(guard) = guard {
-        guard.dismiss();
-    }
+    server.dismiss_guard();
     // Threads may still wait for input; they end with the process.
     runtime.shutdown_background();
     Ok(status?)
@@ -155,7 +139,7 @@ fn run_url(options: GateOptions, url: Url, token: Option<&str>) -> Result<u8, Mc
         client = client.with_token(token).map_err(|error| McpError::Io(io::Error::other(error)))?;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let signals = runtime.block_on(async { catch_signals() });
+    let mut signals = runtime.block_on(async { CaughtSignals::catch() });
     let (lines, receiver) = mpsc::channel(MAX_HTTP_REQUESTS);
     let Gate { shared, narrator, effects, host_output, host_end } =
         Gate::start(options, Outbox::new(Box::new(HttpSink(lines))))?;
@@ -166,7 +150,6 @@ fn run_url(options: GateOptions, url: Url, token: Option<&str>) -> Result<u8, Mc
         }));
         let server = Arc::new(HttpServer::new(client, Arc::clone(&shared)));
         let mut serving = tokio::spawn(Arc::clone(&server).run(receiver));
-        let mut received = merge_signals(signals);
         let ended = async {
             let _ = host_end.await;
             // A host that still reads may wait for the last answers.
@@ -178,7 +161,7 @@ fn run_url(options: GateOptions, url: Url, token: Option<&str>) -> Result<u8, Mc
         };
         let code = tokio::select! {
             () = ended => 0,
-            Some(signal) = received.recv() => u8::try_from(128 + signal.as_raw()).unwrap_or(1),
+            signal = signals.next() => u8::try_from(128 + signal.as_raw()).unwrap_or(1),
         };
         shared.run_in_background(GateCore::close).await;
         let _ = stop.send(());
@@ -235,30 +218,26 @@ fn pump_server(shared: &GateShared, output: impl io::Read) {
 
 /// Waits until the server has exited. If the host is gone and the server does not notice, it is terminated.
 async fn wait_for_exit(
-    group: ProcessGroup,
-    mut exit: oneshot::Receiver<io::Result<std::process::ExitStatus>>,
+    server: &mut ChildProcess,
     host_end: oneshot::Receiver<()>,
     host_output: &OwnedFd,
 ) -> io::Result<u8> {
-    let read_status = |status: Result<io::Result<std::process::ExitStatus>, _>| match status {
-        Ok(status) => status.map(exit_code),
-        Err(_) => Err(io::Error::other("the server's exit code is not known")),
-    };
     tokio::select! {
-        status = &mut exit => return read_status(status),
+        status = server.wait() => return status.map(exit_code),
         _ = host_end => {}
     }
     // A host that still reads may wait for the last answers, as long as the server needs.
     while !is_reader_gone(host_output) {
-        if let Ok(status) = tokio::time::timeout(HOST_CHECK_INTERVAL, &mut exit).await {
-            return read_status(status);
+        if let Ok(status) = tokio::time::timeout(HOST_CHECK_INTERVAL, server.wait()).await {
+            return status.map(exit_code);
         }
     }
-    if let Ok(status) = tokio::time::timeout(TERMINATION_GRACE, &mut exit).await {
-        return read_status(status);
+    if let Ok(status) = tokio::time::timeout(TERM_GRACE, server.wait()).await {
+        return status.map(exit_code);
     }
+    let group = server.group();
     let _ = tokio::task::spawn_blocking(move || group.terminate()).await;
-    read_status(exit.await)
+    server.wait().await.map(exit_code)
 }
 
 /// Whether nobody reads the gate's output any more.
@@ -267,32 +246,4 @@ fn is_reader_gone(output: &OwnedFd) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut fds, Some(&now)).is_ok()
         && fds.iter().any(|fd| fd.revents().intersects(PollFlags::ERR | PollFlags::NVAL))
-}
-
-/// Catches the signals that end a program, and those that programs use for themselves.
-fn catch_signals() -> Vec<(tokio::signal::unix::Signal, Signal)> {
-    let signals = [
-        (SignalKind::terminate(), Signal::TERM),
-        (SignalKind::interrupt(), Signal::INT),
-        (SignalKind::hangup(), Signal::HUP),
-        (SignalKind::quit(), Signal::QUIT),
-        (SignalKind::user_defined1(), Signal::USR1),
-        (SignalKind::user_defined2(), Signal::USR2),
-        (SignalKind::window_change(), Signal::WINCH),
-    ];
-    signals.into_iter().filter_map(|(kind, forwarded)| Some((signal(kind).ok()?, forwarded))).collect()
-}
-
-/// Returns the caught signals as they arrive.
-fn merge_signals(signals: Vec<(tokio::signal::unix::Signal, Signal)>) -> mpsc::UnboundedReceiver<Signal> {
-    let (sender, received) = mpsc::unbounded_channel();
-    for (mut stream, forwarded) in signals {
-        let sender = sender.clone();
-        tokio::spawn(async move {
-            while stream.recv().await.is_some() {
-                let _ = sender.send(forwarded);
-            }
-        });
-    }
-    received
 }

@@ -243,6 +243,7 @@ impl OtlpService {
                 text,
                 language: None,
                 content_type: Some("text/markdown".to_owned()),
+                coalesce_hint: None,
                 complete: true,
                 agent_reports_state: false,
                 idempotency_key: None,

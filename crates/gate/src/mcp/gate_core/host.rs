@@ -1,11 +1,18 @@
 //! What the host sends: each message is decided about, then passed on, held back or refused.
 
 use super::*;
+use crate::mcp::message::read_unambiguous;
 
 /// What to do with one message of the host.
 enum Decision<'d> {
     Pass,
     Track(RequestId, TrackedKind),
+    /// Gives a task the input that its server asked for.
+    UpdateTask {
+        id: RequestId,
+        task: String,
+        input: Option<JsonValue<'d>>,
+    },
     Call {
         id: RequestId,
         request: ToolCallRequest<'d>,
@@ -24,7 +31,7 @@ impl Decision<'_> {
     /// Whether the message passes as it is.
     fn passes(&self) -> bool {
         match self {
-            Self::Pass | Self::Track(..) => true,
+            Self::Pass | Self::Track(..) | Self::UpdateTask { .. } => true,
             Self::Call { verdict, .. } => *verdict == Verdict::Harmless,
             Self::Cancel(_) | Self::Refuse(..) | Self::Drop(_) | Self::ElicitationAnswer(_) => false,
         }
@@ -35,6 +42,12 @@ const AMBIGUOUS: &str =
     "sayso: the message was not passed on, because a member is missing, appears twice or has the wrong case.";
 
 const DUPLICATE_ID: &str = "sayso: the call was not passed on, because its id is already in use.";
+
+const UNKNOWN_TASK: &str = "sayso: the input was not passed on, because the task was not started through this gate, or has ended. Call the tool again.";
+
+const STOPPED_TASK: &str = "sayso: the input was not passed on, because the person stopped this work. Do not go on with it unless the person asks for it.";
+
+const CHANGED_TASK: &str = "sayso: the input was not passed on, because the server changed the description of the tool since the task was started. Call the tool again.";
 
 impl GateCore {
     /// Handles a line from the host, with its line break.
@@ -96,7 +109,7 @@ impl GateCore {
         let mut ids = HashSet::new();
         for (_, decision) in &mut decisions {
             let repeated = match decision {
-                Decision::Call { id, .. } | Decision::Track(id, _) => {
+                Decision::Call { id, .. } | Decision::Track(id, _) | Decision::UpdateTask { id, .. } => {
                     (!ids.insert(id.clone())).then(|| id.clone())
                 }
                 _ => None,
@@ -180,14 +193,17 @@ impl GateCore {
                 }
             },
             ("tools/list", Some(id)) => Decision::Track(id, TrackedKind::ListTools),
-            (method @ ("tasks/get" | "tasks/result" | "tasks/update"), Some(id)) => {
-                match envelope.text_param("taskId") {
-                    Some(task) if self.tasks.contains_key(&task) => {
-                        Decision::Track(id, TrackedKind::Task { task, is_result: method == "tasks/result" })
-                    }
-                    _ => Decision::Pass,
+            ("tasks/update", None) => match envelope.id {
+                Some(_) => Decision::Refuse(None, AMBIGUOUS),
+                None => Decision::Drop("input for a task without an id, which nobody could be told about"),
+            },
+            ("tasks/update", Some(id)) => self.decide_task_update(id, &envelope),
+            (method @ ("tasks/get" | "tasks/result"), Some(id)) => match envelope.text_param("taskId") {
+                Some(task) if self.tasks.contains_key(&task) => {
+                    Decision::Track(id, TrackedKind::Task { task, is_result: method == "tasks/result" })
                 }
-            }
+                _ => Decision::Pass,
+            },
             ("notifications/cancelled", _) => {
                 let id = envelope.params.and_then(|params| params.member("requestId"));
                 match id.as_ref().and_then(RequestId::read) {
@@ -197,6 +213,26 @@ impl GateCore {
             }
             _ => Decision::Pass,
         }
+    }
+
+    /// Decides about input for a task. It can change what the task does, so it passes only if the task belongs to a call that this
+    /// gate has sent, the tool is still the same, and the person has not stopped it.
+    fn decide_task_update<'d>(&self, id: RequestId, envelope: &RpcEnvelope<'d>) -> Decision<'d> {
+        let names = ["taskId", "inputResponses", "requestState", "_meta"];
+        let params = envelope.params.filter(|params| params.kind() == JsonKind::Object);
+        let Some(Ok([Some(task), input, ..])) = params.map(|params| read_unambiguous(&params, names)) else {
+            return Decision::Refuse(Some(id), AMBIGUOUS);
+        };
+        let Some(task) = task.text().filter(|_| !task.has_lone_surrogate()) else {
+            return Decision::Refuse(Some(id), AMBIGUOUS);
+        };
+        let refusal = match self.tasks.get(&*task) {
+            None => UNKNOWN_TASK,
+            Some(running) if running.is_stopped => STOPPED_TASK,
+            Some(running) if self.tools.definition(&running.tool) != running.definition => CHANGED_TASK,
+            Some(_) => return Decision::UpdateTask { id, task: task.into_owned(), input },
+        };
+        Decision::Refuse(Some(id), refusal)
     }
 
     /// Remembers a message that passes.
@@ -212,6 +248,17 @@ impl GateCore {
                 };
                 self.tracked.insert(id.clone(), TrackedRequest { kind, batch: None });
             }
+            Decision::UpdateTask { id, task, input } => {
+                if let Some(call) = self.tasks.get(task).and_then(|running| running.call) {
+                    let words =
+                        describe_arguments(input.as_ref()).unwrap_or_else(|| "It is empty.".to_owned());
+                    effects.push(Effect::Note(call, format!("The agent gives it more input. {words}")));
+                }
+                if self.tracked.len() < MAX_TRACKED_REQUESTS {
+                    let kind = TrackedKind::Task { task: task.clone(), is_result: false };
+                    self.tracked.insert(id.clone(), TrackedRequest { kind, batch: None });
+                }
+            }
             // A host that never waits for answers must not fill the memory.
             Decision::Call { .. } if self.calls.len() >= MAX_TRACKED_REQUESTS => {}
             Decision::Call { id, request, .. } => {
@@ -221,7 +268,8 @@ impl GateCore {
                     None => self.narrate(request, effects),
                 };
                 let definition = self.tools.definition(&request.tool);
-                let running = RunningCall { call, key, definition, joined: Vec::new(), batch: None };
+                let tool = request.tool.clone();
+                let running = RunningCall { call, tool, key, definition, joined: Vec::new(), batch: None };
                 self.calls.insert(id.clone(), CallState::Running(running));
             }
             _ => {}
@@ -280,7 +328,7 @@ impl GateCore {
                 effects.push(Effect::WithdrawElicitation(id));
                 effects.push(Effect::ToServer(with_line_break(source)));
             }
-            Decision::Pass | Decision::Track(..) | Decision::Call { .. } => {
+            Decision::Pass | Decision::Track(..) | Decision::UpdateTask { .. } | Decision::Call { .. } => {
                 effects.push(Effect::ToServer(with_line_break(source)));
             }
         }

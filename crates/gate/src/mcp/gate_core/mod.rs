@@ -146,6 +146,7 @@ enum CallState {
 #[derive(Debug)]
 struct RunningCall {
     call: Option<CallNumber>,
+    tool: String,
     key: Option<CallKey>,
     /// The definition of the tool when the call was sent.
     definition: Option<Digest>,
@@ -182,6 +183,17 @@ struct RememberedYes {
     expires_at: Instant,
 }
 
+/// A call that goes on as a task. The host may give it more input as long as what was allowed is still what runs.
+#[derive(Debug)]
+struct RunningTask {
+    call: Option<CallNumber>,
+    tool: String,
+    /// The definition of the tool when the call was sent.
+    definition: Option<Digest>,
+    /// Whether the person stopped the session while the task was running.
+    is_stopped: bool,
+}
+
 /// A call that needs input, whose retry may follow under another id.
 #[derive(Debug)]
 struct PendingRetry {
@@ -212,7 +224,7 @@ pub(crate) struct GateCore {
     questions: HashMap<QuestionId, HeldQuestion>,
     remembered: VecDeque<RememberedYes>,
     retries: VecDeque<PendingRetry>,
-    tasks: HashMap<String, CallNumber>,
+    tasks: HashMap<String, RunningTask>,
     batches: HashMap<u64, Batch>,
     /// Elicitations of the server that the host has not answered.
     elicitations: HashSet<RequestId>,

@@ -47,7 +47,8 @@ impl GateCore {
         };
         if let Some(call) = self.take_retry(key, request, now, effects) {
             let definition = self.tools.definition(&request.tool);
-            let running = RunningCall { call, key: Some(key), definition, joined: Vec::new(), batch };
+            let tool = request.tool.clone();
+            let running = RunningCall { call, tool, key: Some(key), definition, joined: Vec::new(), batch };
             self.calls.insert(id, CallState::Running(running));
             effects.push(Effect::ToServer(waiter.line));
             return;
@@ -220,6 +221,7 @@ impl GateCore {
         }
         let running = RunningCall {
             call: Some(call),
+            tool: open.tool,
             key: Some(open.key),
             definition: open.definition,
             joined: open.waiters,
@@ -259,6 +261,9 @@ impl GateCore {
         }
         for retry in std::mem::take(&mut self.retries) {
             self.finish(retry.call, CallOutcome::Cancelled, effects);
+        }
+        for task in self.tasks.values_mut() {
+            task.is_stopped = true;
         }
     }
 

@@ -220,11 +220,13 @@ impl GateCore {
                         call,
                         "It goes on in the background. It has not finished yet.".to_owned(),
                     ));
-                    if self.tasks.len() < MAX_NARRATED_CALLS {
-                        self.tasks.insert(task, call);
-                    } else {
-                        self.finish(Some(call), CallOutcome::NotContinued, effects);
-                    }
+                }
+                let RunningCall { call, tool, definition, .. } = running;
+                // One yes must not cover the tasks of two calls, so a task id that is in use cannot be had again.
+                if self.tasks.len() < MAX_NARRATED_CALLS && !self.tasks.contains_key(&task) {
+                    self.tasks.insert(task, RunningTask { call, tool, definition, is_stopped: false });
+                } else {
+                    self.finish(call, CallOutcome::NotContinued, effects);
                 }
             }
             outcome => self.finish(running.call, outcome, effects),
@@ -238,9 +240,9 @@ impl GateCore {
 
     fn end_task(&mut self, task: &str, ended: Option<CallOutcome>, effects: &mut Vec<Effect>) {
         if let Some(outcome) = ended
-            && let Some(call) = self.tasks.remove(task)
+            && let Some(RunningTask { call, .. }) = self.tasks.remove(task)
         {
-            self.finish(Some(call), outcome, effects);
+            self.finish(call, outcome, effects);
         }
     }
 }

@@ -399,6 +399,65 @@ fn a_retry_needs_a_question_after_a_stop_or_a_change() {
     assert_eq!(question_of(&effects).1.reason, Some(AskReason::Changed));
 }
 
+/// Makes a call that goes on as the task `t`, with a yes.
+fn call_until_task(fixture: &mut Fixture, id: usize) {
+    let question = asked(&fixture.call(id, 1)).expect("a question");
+    let (question, call, _) = spends(&fixture.yes(question)).unwrap();
+    assert_eq!(to_server(&fixture.spent(question, call)).len(), 1);
+    fixture.server(&format!(r#"{{"id":{id},"result":{{"resultType":"task","taskId":"t"}}}}"#));
+}
+
+fn update_line(params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":"u","method":"tasks/update","params":{{{params}}}}}"#)
+}
+
+#[test]
+fn a_task_gets_input_only_while_it_is_what_the_person_allowed() {
+    const INPUT: &str = r#""taskId":"t","inputResponses":{"path":"/etc"}"#;
+    let is_refused = |effects: &[Effect], reason: &str| {
+        assert!(to_server(effects).is_empty(), "{effects:?}");
+        assert!(to_host(effects)[0].contains(reason), "{effects:?}");
+    };
+    let mut fixture = Fixture::new();
+    is_refused(&fixture.host(&update_line(INPUT)), "not started through this gate");
+    call_until_task(&mut fixture, 1);
+    // The person hears the input.
+    let effects = fixture.host(&update_line(INPUT));
+    assert_eq!(to_server(&effects).len(), 1);
+    let is_heard = |effect: &Effect| matches!(effect, Effect::Note(_, text) if text.contains("/etc"));
+    assert!(effects.iter().any(is_heard), "{effects:?}");
+    for params in [
+        r#""taskId":"t","taskId":"other","inputResponses":{}"#,
+        r#""taskId":"t","TaskID":"other""#,
+        r#""taskId":"t","inputResponses":{},"inputResponses":{"path":"/etc"}"#,
+        r#""taskId":["t"]"#,
+        r#""inputResponses":{}"#,
+    ] {
+        is_refused(&fixture.host(&update_line(params)), "appears twice");
+    }
+    is_refused(&fixture.host(&format!("[{}]", update_line(r#""taskId":"x""#))), "not started");
+    let notification = format!(r#"{{"jsonrpc":"2.0","method":"tasks/update","params":{{{INPUT}}}}}"#);
+    assert!(to_server(&fixture.host(&notification)).is_empty());
+    // The tool is another one now.
+    fixture.host(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#);
+    fixture.server(r#"{"id":"list","result":{"tools":[{"name":"write","description":"other"}]}}"#);
+    is_refused(&fixture.host(&update_line(INPUT)), "changed the description");
+
+    let mut fixture = Fixture::new();
+    call_until_task(&mut fixture, 1);
+    fixture.core.handle_person_stop(&mut Vec::new());
+    is_refused(&fixture.host(&update_line(INPUT)), "the person stopped");
+    // A later yes to another call does not bring it back, and neither does a server that uses the task's id again.
+    let question = asked(&fixture.call(2, 2)).unwrap();
+    let (question, call, _) = spends(&fixture.yes(question)).unwrap();
+    fixture.spent(question, call);
+    fixture.server(r#"{"id":2,"result":{"resultType":"task","taskId":"t"}}"#);
+    is_refused(&fixture.host(&update_line(INPUT)), "the person stopped");
+    // A task that has ended takes no input.
+    fixture.server(r#"{"method":"notifications/tasks","params":{"taskId":"t","status":"completed"}}"#);
+    is_refused(&fixture.host(&update_line(INPUT)), "has ended");
+}
+
 #[test]
 fn a_definition_that_only_the_host_can_read_ends_the_trust() {
     let list = r#"{"jsonrpc":"2.0","id":8,"method":"tools/list"}"#;
