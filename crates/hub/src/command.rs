@@ -119,6 +119,8 @@ pub enum HubCommand {
         language: Option<String>,
         /// The media type; `text/plain` if absent.
         content_type: Option<String>,
+        /// Where the text may be cut after this part; `none` if absent. A part that completes the output always has `completion`.
+        coalesce_hint: Option<String>,
         /// Whether this part completes the output.
         complete: bool,
         /// Whether the agent itself reports its state after the output (`stays` in the agent API). If `false`, the hub

@@ -159,6 +159,7 @@ fn ending_a_session_closes_open_tools_and_outputs_and_says_so() {
             text: "The bill is".to_owned(),
             language: None,
             content_type: None,
+            coalesce_hint: None,
             complete: false,
             agent_reports_state: false,
             idempotency_key: None,

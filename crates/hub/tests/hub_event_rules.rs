@@ -45,6 +45,7 @@ fn events_created_by_the_hub_cause_no_findings() {
         text: "It is done. ".to_owned(),
         language: None,
         content_type: None,
+        coalesce_hint: None,
         complete: true,
         agent_reports_state: false,
         idempotency_key: None,

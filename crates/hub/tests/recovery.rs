@@ -338,6 +338,7 @@ fn held_text_survives_a_renegotiation() {
         text: text.to_owned(),
         language: None,
         content_type: None,
+        coalesce_hint: None,
         complete: false,
         agent_reports_state: false,
         idempotency_key: None,

@@ -212,6 +212,7 @@ fn only_the_producer_that_began_a_call_or_an_output_ends_it() {
         text: text.to_owned(),
         language: None,
         content_type: None,
+        coalesce_hint: None,
         complete: false,
         agent_reports_state: false,
         idempotency_key: None,

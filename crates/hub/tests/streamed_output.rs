@@ -97,6 +97,7 @@ fn listen_to(chunks: &[String]) -> ListeningPerson {
             text,
             language: None,
             content_type: None,
+            coalesce_hint: None,
             complete,
             agent_reports_state: false,
             idempotency_key: None,

@@ -91,7 +91,7 @@ pub use self::hub::Hub;
 pub use self::hub::RemoteHubBuilder;
 #[cfg(feature = "embedded")]
 pub use ::hub::HubLimits;
-pub use aaep::event::{CancelledBy, Decision, TextDirection, Urgency, Verbosity};
+pub use aaep::event::{CancelledBy, CoalesceHint, Decision, TextDirection, Urgency, Verbosity};
 pub use argument::{Argument, JsonText};
 pub use clarification::{ClarificationAnswer, ClarificationRequest};
 pub use consent::{Action, Answer, ConsentRefusal, Granted, ResolvedBy, Risk};

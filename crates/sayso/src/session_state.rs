@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use aaep::event::AgentState;
+use aaep::event::{AgentState, CoalesceHint};
 use aaep::{OutputId, ReplyToken, ToolCallId};
 use seal::Digest;
 use seal::json::TapeWriter;
@@ -34,6 +34,8 @@ pub(crate) enum Intent {
         text: OutputPiece,
         output_id: Option<OutputId>,
         format: Option<Arc<OutputFormat>>,
+        /// What ends with this piece.
+        hint: Option<CoalesceHint>,
         is_complete: bool,
     },
     /// A question.
@@ -61,8 +63,13 @@ pub(crate) enum FinalEvent {
 
 impl Intent {
     /// Marks the output as complete.
-    pub(crate) const FINISH_OUTPUT: Self =
-        Self::Output { text: OutputPiece::EMPTY, output_id: None, format: None, is_complete: true };
+    pub(crate) const FINISH_OUTPUT: Self = Self::Output {
+        text: OutputPiece::EMPTY,
+        output_id: None,
+        format: None,
+        hint: None,
+        is_complete: true,
+    };
 
     /// Returns the approximate size, in bytes.
     pub(crate) fn len(&self) -> usize {
@@ -196,7 +203,7 @@ impl SessionState {
             && let Some(id) = self.named_outputs.keys().next()
         {
             let (text, output_id) = (OutputPiece::EMPTY, Some(id.clone()));
-            return Some(Intent::Output { text, output_id, format: None, is_complete: true });
+            return Some(Intent::Output { text, output_id, format: None, hint: None, is_complete: true });
         }
         if !ends_output
             || !(self.is_output_open || !self.stream_redactor.is_empty() || !self.utf8_decoder.is_empty())
@@ -233,7 +240,7 @@ impl SessionState {
         let session = self.speaker.session.clone();
         let mut events = Vec::new();
         match intent {
-            Intent::Output { text, output_id: Some(id), format, is_complete } => {
+            Intent::Output { text, output_id: Some(id), format, hint, is_complete } => {
                 let output = self.named_outputs.entry(id.clone()).or_default();
                 if !text.is_empty() {
                     output.format.clone_from(format);
@@ -247,17 +254,20 @@ impl SessionState {
                 }
                 let text = output.stream_redactor.push(&text, *is_complete, &self.redactor);
                 let format = output.format.clone();
+                // The hint is about the end of the piece, which is not sent while it may be part of a secret.
+                let hint = hint.clone().filter(|_| output.stream_redactor.is_empty());
                 return (*is_complete || !text.is_empty()).then_some(HubCall::Output {
                     session,
                     producer: self.speaker.producer.clone(),
                     output_id: id.to_string(),
                     text,
                     format,
+                    hint,
                     is_complete: *is_complete,
                     agent_reports_state: self.is_writing_state_explicit(),
                 });
             }
-            Intent::Output { text, output_id: None, format, is_complete } => {
+            Intent::Output { text, output_id: None, format, hint, is_complete } => {
                 if !text.is_empty() {
                     self.format.clone_from(format);
                 }
@@ -271,6 +281,7 @@ impl SessionState {
                 let text = self.stream_redactor.push(&text, *is_complete, &self.redactor);
                 let has_nothing_to_send = text.is_empty() && !(*is_complete && self.is_output_open);
                 let output_id = self.output_id();
+                let hint = hint.clone().filter(|_| self.stream_redactor.is_empty());
                 let (format, is_complete, agent_reports_state) =
                     (self.format.clone(), *is_complete, self.is_writing_state_explicit());
                 return (!has_nothing_to_send).then_some(HubCall::Output {
@@ -279,6 +290,7 @@ impl SessionState {
                     output_id,
                     text,
                     format,
+                    hint,
                     is_complete,
                     agent_reports_state,
                 });

@@ -14,6 +14,8 @@ mod agent_manifest;
 mod attach_to_running_hub;
 #[cfg(feature = "client")]
 mod both_hub_kinds;
+#[cfg(all(feature = "client", feature = "macros"))]
+mod contract;
 #[cfg(feature = "client")]
 mod examples;
 #[cfg(feature = "client")]

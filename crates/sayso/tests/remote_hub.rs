@@ -14,8 +14,8 @@ use tokio::task::JoinHandle;
 const TEST_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// A TCP proxy to a hub whose connections can be cut.
-struct FlakyProxy {
-    address: String,
+pub(crate) struct FlakyProxy {
+    pub(crate) address: String,
     /// Stays open while connections are cut, so that no other process gets its port.
     listener: Arc<TcpListener>,
     /// Whether the hub's replies are dropped.
@@ -24,12 +24,18 @@ struct FlakyProxy {
 }
 
 impl FlakyProxy {
-    async fn start(hub: String) -> Self {
+    pub(crate) async fn start(hub: String) -> Self {
         let listener = Arc::new(TcpListener::bind("127.0.0.1:0").await.unwrap());
         let address = listener.local_addr().unwrap().to_string();
         let drops_replies = Arc::<AtomicBool>::default();
         let task = tokio::spawn(forward(listener.clone(), hub, drops_replies.clone()));
         Self { address, listener, drops_replies, task }
+    }
+
+    /// Cuts every connection and refuses new ones, like a hub that was killed.
+    pub(crate) async fn kill(self) {
+        self.task.abort();
+        let _ = self.task.await;
     }
 
     /// Cuts every connection and forwards new ones to this hub.

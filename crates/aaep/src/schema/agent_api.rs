@@ -71,6 +71,7 @@ const OPERATIONS: [Operation; 12] = [
             ("complete", r#"{"type":"boolean"}"#),
             ("language", r#"{"type":"string"}"#),
             ("content_type", r#"{"type":"string"}"#),
+            ("coalesce_hint", r#"{"enum":["none","word","sentence","paragraph","completion"]}"#),
             ("stays", r#"{"type":"boolean"}"#),
         ],
     },

@@ -388,6 +388,7 @@ impl Core {
                 text,
                 language,
                 content_type,
+                coalesce_hint,
                 complete,
                 agent_reports_state,
                 idempotency_key: key,
@@ -402,6 +403,7 @@ impl Core {
                     text,
                     language,
                     content_type,
+                    coalesce_hint: coalesce_hint.as_deref(),
                     complete,
                     agent_reports_state,
                 };

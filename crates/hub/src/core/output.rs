@@ -20,6 +20,7 @@ pub(super) struct OutputChunk<'p> {
     pub(super) text: &'p str,
     pub(super) language: Option<&'p str>,
     pub(super) content_type: Option<&'p str>,
+    pub(super) coalesce_hint: Option<&'p str>,
     pub(super) complete: bool,
     pub(super) agent_reports_state: bool,
 }
@@ -27,9 +28,14 @@ pub(super) struct OutputChunk<'p> {
 impl OutputChunk<'_> {
     /// Returns a digest that differs for different requests. The length of each part precedes it.
     fn digest(&self, session: &SessionId) -> Digest {
-        let Self { id, producer, text, language, content_type, complete, agent_reports_state } = self;
-        let flags =
+        let Self { id, producer, text, language, content_type, coalesce_hint, complete, agent_reports_state } =
+            self;
+        let mut flags =
             format!("{complete} {agent_reports_state} {} {}", language.is_some(), content_type.is_some());
+        if let Some(hint) = coalesce_hint {
+            flags.push(' ');
+            flags.push_str(hint);
+        }
         let [id, language, content_type] = [id, language, content_type].map(|part| part.unwrap_or_default());
         let mut parts = vec![session.as_str(), &flags, id, text, language, content_type];
         parts.extend(producer);
@@ -92,7 +98,10 @@ impl Core {
         let last = texts.len() - 1;
         for (index, text) in texts.into_iter().enumerate() {
             let complete = chunk.complete && index == last;
-            events.push(chunk_event(self.scratch.take_writer(), chunk, text, position, complete, &[]));
+            // The hint is about the end of the agent's text.
+            let hint = chunk.coalesce_hint.filter(|_| index == last && !complete);
+            let part = ChunkPart { text, position, complete, hint };
+            events.push(chunk_event(self.scratch.take_writer(), chunk, &part, &[]));
             position += text.chars().count() as u64;
         }
         if chunk.complete && !keeps_state && !chunk.agent_reports_state {
@@ -133,20 +142,29 @@ pub(super) fn closing_chunk(id: Option<&str>, position: u64) -> HubEvent {
         text: "",
         language: None,
         content_type: None,
+        coalesce_hint: None,
         complete: true,
         agent_reports_state: true,
     };
-    chunk_event(TapeWriter::default(), &chunk, "", position, true, &["en"])
+    let part = ChunkPart { text: "", position, complete: true, hint: None };
+    chunk_event(TapeWriter::default(), &chunk, &part, &["en"])
+}
+
+/// The part of an agent's text that fits into one event.
+struct ChunkPart<'p> {
+    text: &'p str,
+    position: u64,
+    complete: bool,
+    hint: Option<&'p str>,
 }
 
 fn chunk_event(
     writer: TapeWriter,
     chunk: &OutputChunk<'_>,
-    text: &str,
-    position: u64,
-    complete: bool,
+    part: &ChunkPart<'_>,
     languages: &[&str],
 ) -> HubEvent {
+    let ChunkPart { text, position, complete, hint } = *part;
     HubEvent::new(writer, &EventType::OutputStreaming, languages, |out| {
         for (name, value) in
             [("output_id", chunk.id), ("language", chunk.language), ("content_type", chunk.content_type)]
@@ -160,7 +178,10 @@ fn chunk_event(
         out.integer(i64::try_from(position).unwrap_or(i64::MAX));
         out.plain_key("complete");
         out.boolean(complete);
-        out.plain_member("coalesce_hint", if complete { "completion" } else { "none" });
+        match hint {
+            Some(hint) => write_text(out, "coalesce_hint", hint),
+            None => out.plain_member("coalesce_hint", if complete { "completion" } else { "none" }),
+        }
         out.plain_member("urgency", "normal");
     })
 }

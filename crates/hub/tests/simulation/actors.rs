@@ -221,6 +221,7 @@ impl SimulatedWorld {
                     text,
                     language: None,
                     content_type: None,
+                    coalesce_hint: None,
                     complete,
                     agent_reports_state: false,
                     idempotency_key: key,

@@ -62,3 +62,13 @@ fn consent_covers_its_arguments_in_any_json_notation() {
         );
     }
 }
+
+#[test]
+fn debug_output_names_the_tool_and_hides_the_arguments() {
+    let action = format!("{:?}", Action::new("send", r#"{"to":"Ben"}"#));
+    let answer = answer_for(r#"{"status":"resolved","decision":"accept","by":"reply"}"#);
+    let granted = format!("{answer:?}");
+    for output in [action, granted] {
+        assert!(output.contains("send") && !output.contains("Ben"), "{output}");
+    }
+}

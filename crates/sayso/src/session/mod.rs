@@ -201,7 +201,8 @@ impl Session {
     /// # });
     /// ```
     pub async fn output(&self, output: impl Into<OutputText>) -> Result<(), Error> {
-        let OutputText { text, output_id, language, content_type, is_complete } = output.into();
+        let OutputText { text, output_id, language, content_type, coalesce_hint, is_complete } =
+            output.into();
         let format = OutputFormat::new(language, content_type);
         let mut rest = text.as_str();
         while !rest.is_empty() || is_complete {
@@ -209,7 +210,8 @@ impl Session {
             let is_last = is_complete && after.is_empty();
             let text = OutputPiece::Text(piece.to_owned());
             let (output_id, format) = (output_id.clone(), format.clone());
-            self.send_intent(Intent::Output { text, output_id, format, is_complete: is_last }).await?;
+            let hint = coalesce_hint.clone().filter(|_| after.is_empty());
+            self.send_intent(Intent::Output { text, output_id, format, hint, is_complete: is_last }).await?;
             if is_last {
                 break;
             }
@@ -222,8 +224,8 @@ impl Session {
     pub async fn output_bytes(&self, bytes: impl AsRef<[u8]>) -> Result<(), Error> {
         for piece in bytes.as_ref().chunks(MAX_OUTPUT_CHUNK_BYTES) {
             let text = OutputPiece::Bytes(piece.to_owned());
-            self.send_intent(Intent::Output { text, output_id: None, format: None, is_complete: false })
-                .await?;
+            let (output_id, format, hint) = (None, None, None);
+            self.send_intent(Intent::Output { text, output_id, format, hint, is_complete: false }).await?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Text that an agent's model writes.
 
 use aaep::OutputId;
+use aaep::event::CoalesceHint;
 
 use crate::error::{Error, MalformedInput};
 
@@ -20,13 +21,21 @@ pub struct OutputText {
     pub(super) output_id: Option<OutputId>,
     pub(super) language: Option<String>,
     pub(super) content_type: Option<String>,
+    pub(super) coalesce_hint: Option<CoalesceHint>,
     pub(super) is_complete: bool,
 }
 
 impl OutputText {
     /// Creates a piece of an output; more may follow.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), output_id: None, language: None, content_type: None, is_complete: false }
+        Self {
+            text: text.into(),
+            output_id: None,
+            language: None,
+            content_type: None,
+            coalesce_hint: None,
+            is_complete: false,
+        }
     }
 
     /// Creates the whole output, or its last piece.
@@ -66,6 +75,23 @@ impl OutputText {
 
         /// Sets the media type of the text, such as `text/markdown`. The default is `text/plain`. An output has one media type.
         content_type(media_type: impl Into<String>) => content_type = Some(media_type.into());
+
+        /// Says what ends with this piece, such as a sentence (§4.3.3). The default is `none`, and `completion` for the last piece
+        /// whatever is set here. Listeners that take the text as it comes receive the hint; for others the hub finds the boundaries
+        /// and writes its own hints.
+        ///
+        /// End the piece with a space or a line break. A last word may be the start of a secret, so it is held back until the next
+        /// piece, and then the piece has no hint.
+        ///
+        /// ```
+        /// # testing::run_example!(hub, session, {
+        /// use sayso::{CoalesceHint, OutputText};
+        /// session.output(OutputText::new("Oslo: rain ").coalesce_hint(CoalesceHint::Sentence)).await?;
+        /// session.output("Bergen: dry").await?;
+        /// # session.finish("Two forecasts.").await?;
+        /// # });
+        /// ```
+        coalesce_hint(hint: CoalesceHint) => coalesce_hint = Some(hint);
     }
 }
 

@@ -154,7 +154,16 @@ fn to_hub_command(call: HubCall) -> HubCommand {
             let events = events.into_iter().map(RequestBody::Document).collect();
             HubCommand::Publish { session, events, idempotency_key: None }
         }
-        HubCall::Output { session, producer, output_id, text, format, is_complete, agent_reports_state } => {
+        HubCall::Output {
+            session,
+            producer,
+            output_id,
+            text,
+            format,
+            hint,
+            is_complete,
+            agent_reports_state,
+        } => {
             let (output_id, producer) = (Some(output_id), producer.map(|producer| producer.to_string()));
             let language = format.as_ref().and_then(|format| format.language.clone());
             let content_type = format.as_ref().and_then(|format| format.content_type.clone());
@@ -165,6 +174,7 @@ fn to_hub_command(call: HubCall) -> HubCommand {
                 text,
                 language,
                 content_type,
+                coalesce_hint: hint.map(|hint| hint.as_str().to_owned()),
                 complete: is_complete,
                 agent_reports_state,
                 idempotency_key: None,

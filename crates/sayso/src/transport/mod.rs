@@ -12,6 +12,7 @@ pub(crate) mod websocket;
 use std::future::Future;
 use std::sync::Arc;
 
+use aaep::event::CoalesceHint;
 use aaep::message::ClarificationResponse;
 use aaep::{ReplyToken, SessionId, UnixMillis};
 
@@ -65,6 +66,8 @@ pub(crate) enum HubCall {
         output_id: String,
         text: String,
         format: Option<Arc<OutputFormat>>,
+        /// What ends with the text.
+        hint: Option<CoalesceHint>,
         is_complete: bool,
         /// Whether the agent reports its own state after this output. If not, the hub sets the state that follows.
         agent_reports_state: bool,

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
+use aaep::event::CoalesceHint;
 use aaep::message::ClarificationResponse;
 use aaep::{SessionId, Timestamp, UnixMillis};
 use client::{Backoff, HttpClient, Message, TrustRoots, Url, UrlError, WebSocket, WebSocketError};
@@ -350,7 +351,14 @@ fn write_call(number: CallNumber, call: &HubCall, key_prefix: &str) -> Document 
             }
             HubCall::Withdraw { token, .. } => member::text(out, "reply_token", token.as_str()),
             HubCall::Output {
-                producer, output_id, text, format, is_complete, agent_reports_state, ..
+                producer,
+                output_id,
+                text,
+                format,
+                hint,
+                is_complete,
+                agent_reports_state,
+                ..
             } => {
                 member::text(out, "output_id", output_id);
                 optional_text(out, "producer", producer.as_deref());
@@ -359,6 +367,7 @@ fn write_call(number: CallNumber, call: &HubCall, key_prefix: &str) -> Document 
                     optional_text(out, "language", format.language.as_deref());
                     optional_text(out, "content_type", format.content_type.as_deref());
                 }
+                optional_text(out, "coalesce_hint", hint.as_ref().map(CoalesceHint::as_str));
                 out.key("complete").boolean(*is_complete);
                 if *agent_reports_state {
                     out.key("stays").boolean(true);

@@ -5,9 +5,9 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use sayso::{
-    Action, Answer, Argument, Cancellation, CancelledBy, ClarificationRequest, Completion, Decision,
-    ErrorCategory, EventOptions, Failure, HandOff, HandOffTarget, Hub, JsonText, LocalizedText, OutputText,
-    ProgressUpdate, ReportedState, Risk, StateChange, TextDirection, Urgency, Verbosity,
+    Action, Answer, Argument, Cancellation, CancelledBy, ClarificationRequest, CoalesceHint, Completion,
+    Decision, ErrorCategory, EventOptions, Failure, HandOff, HandOffTarget, Hub, JsonText, LocalizedText,
+    OutputText, ProgressUpdate, ReportedState, Risk, StateChange, TextDirection, Urgency, Verbosity,
 };
 use serde_json::{Value, json};
 
@@ -90,6 +90,44 @@ async fn an_author_chooses_ids_progress_and_the_parent() {
     );
     let part = of_type("session.started")[1];
     assert_eq!(part["extensions"]["sayso"]["parent_session_id"], session_id(&events), "{part}");
+}
+
+#[tokio::test]
+async fn an_author_says_what_ends_with_a_piece_of_output() {
+    let embedded = Hub::embedded().agent("bank").listen("127.0.0.1:0").open().unwrap();
+    let address = embedded.address().unwrap().to_string();
+    let remote = Hub::connect(format!("http://{address}")).agent_name("Your bank").open().await.unwrap();
+    for hub in [&embedded, &remote] {
+        let mut person = TestListener::listen_to_uncut_output(&address).await;
+        let session = hub.session("Tell the weather.").start().await.unwrap();
+        let piece = |text: &str, hint| OutputText::new(text).coalesce_hint(hint);
+        session.output(piece("Oslo: rain ", CoalesceHint::Sentence)).await.unwrap();
+        session.output("Bergen is ").await.unwrap();
+        // The last word waits for the next piece, because it may be part of a secret.
+        session.output(piece("dry, Rome", CoalesceHint::Word)).await.unwrap();
+        session.output(piece(" has sun\n\n", CoalesceHint::Paragraph)).await.unwrap();
+        session.output(piece("a: b ", CoalesceHint::Word).output_id("out_named").unwrap()).await.unwrap();
+        let last = OutputText::complete("Bye.").coalesce_hint(CoalesceHint::Word);
+        session.output(last).await.unwrap();
+        session.finish("Told.").await.unwrap();
+        let events = person.events_until("session.completed").await;
+        let chunks = events.iter().filter(|event| event["type"] == "aaep:agent.output.streaming");
+        let hints: Vec<_> = chunks
+            .map(|event| (event["chunk"].as_str().unwrap(), event["coalesce_hint"].as_str().unwrap()))
+            .collect();
+        assert_eq!(
+            hints,
+            [
+                ("Oslo: rain ", "sentence"),
+                ("Bergen is ", "none"),
+                ("dry, ", "none"),
+                ("Rome has sun\n\n", "paragraph"),
+                ("a: b ", "word"),
+                ("Bye.", "completion"),
+                ("", "completion"),
+            ]
+        );
+    }
 }
 
 fn session_id(events: &[Value]) -> Value {

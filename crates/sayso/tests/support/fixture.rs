@@ -146,6 +146,15 @@ impl TestListener {
     }
 
     pub(crate) async fn listen_in_language(address: &str, language: &str) -> Self {
+        Self::listen_with(address, language, &["sentence", "completion"]).await
+    }
+
+    /// Connects a listener that receives output as the agent wrote it.
+    pub(crate) async fn listen_to_uncut_output(address: &str) -> Self {
+        Self::listen_with(address, "en", &["none"]).await
+    }
+
+    async fn listen_with(address: &str, language: &str, boundaries: &[&str]) -> Self {
         let uri = format!("ws://{address}/aaep/v1/ws").parse().unwrap();
         let request = ClientRequestBuilder::new(uri).with_sub_protocol("aaep.v1");
         let stream = TcpStream::connect(address).await.unwrap();
@@ -153,7 +162,7 @@ impl TestListener {
         let mut listener = Self { socket, subscription: String::new(), checker: EventChecker::new() };
         let capabilities = json!({
             "supports_confirmation_reply": true, "supports_clarification_reply": true, "verbosity": "detailed",
-            "languages": [language], "sayso": {"handoffs": true},
+            "languages": [language], "coalesce_boundaries": boundaries, "sayso": {"handoffs": true},
         });
         listener
             .send(&json!({
@@ -227,6 +236,15 @@ impl TestListener {
         self.send(&json!({
             "type": "confirmation.reply", "reply_token": question["reply_token"], "decision": decision,
             "subscription_id": self.subscription, "timestamp": now(),
+        }))
+        .await;
+    }
+
+    /// Accepts a question, but for a different action.
+    pub(crate) async fn accept_modified(&mut self, question: &Value, modified_action: &Value) {
+        self.send(&json!({
+            "type": "confirmation.reply", "reply_token": question["reply_token"], "decision": "accept",
+            "modified_action": modified_action, "subscription_id": self.subscription, "timestamp": now(),
         }))
         .await;
     }

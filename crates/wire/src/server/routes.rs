@@ -148,7 +148,8 @@ pub(super) async fn route(
             (HubCommand::Publish { session, events, idempotency_key: key }, StatusCode::Ok)
         }
         (Method::Post, ["agent", "v1", "sessions", session, "output"]) => {
-            let known = ["output_id", "producer", "language", "content_type", "complete", "stays"];
+            let known =
+                ["output_id", "producer", "language", "content_type", "coalesce_hint", "complete", "stays"];
             let query = head.parse_query(&known)?;
             let flag = |name: &str| match query.get(name) {
                 None | Some("false") => Ok(false),
@@ -159,8 +160,8 @@ pub(super) async fn route(
                 )),
             };
             let (complete, stays) = (flag("complete")?, flag("stays")?);
-            let [output_id, producer, language, content_type] =
-                ["output_id", "producer", "language", "content_type"]
+            let [output_id, producer, language, content_type, coalesce_hint] =
+                ["output_id", "producer", "language", "content_type", "coalesce_hint"]
                     .map(|name| query.get(name).map(str::to_owned));
             let (text, session) = (utf8_body(body)?, parse_session_id(session)?);
             let output = HubCommand::StreamOutput {
@@ -170,6 +171,7 @@ pub(super) async fn route(
                 text,
                 language,
                 content_type,
+                coalesce_hint,
                 complete,
                 agent_reports_state: stays,
                 idempotency_key: key,
