@@ -165,6 +165,7 @@ def test_behaviour(behaviour, transport):
         listener.validate()
         for digest in behaviour.get("digests", []):
             assert runner.digests == [] or digest in runner.digests
+            assert digest in [question["extensions"]["sayso"]["action_digest"] for question in listener.of_type("awaiting.confirmation")]
     hub.close()
 
 

@@ -7,8 +7,8 @@ const s = await connection.session("Pay my bill.", { summary: "Paying bills." })
 await s.think("Looking for your bill.");
 const bill = await s.run("find_bill", async () => ({ amount: "5.00", to: "Ben" }), { action: "Looking for your bill." });
 
-const account = await s.clarify("From which account?", { choices: [{ value: "checking", label: "Checking" }, { value: "savings", label: "Savings" }], answerTimeoutMs: 5000 });
-const call = { ...bill, from: account === undefined ? "checking" : String(account) };
+const account = await s.clarify("From which account?", { choices: [{ value: "checking", label: "Checking" }, { value: "savings", label: "Savings" }], defaultResponse: "checking", answerTimeoutMs: 5000 });
+const call = { ...bill, from: String(account) };
 
 try {
   const granted = await s.ask({ tool: "pay_bill", arguments: call, irreversible: true, action: "Pay {amount} euro to {to} from {from}." });

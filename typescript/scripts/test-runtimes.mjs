@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const bin = (name) => join(root, "runtimes", "node_modules", ".bin", name);
-const files = ["./build/test/client.test.js", "./build/test/contract.test.js"];
+const files = ["./build/test/client.test.js", "./build/test/contract.test.js", "./build/test/behaviours.test.js"];
 const runs = { node: ["--test", ...files], deno: ["test", "--allow-all", "--no-check", ...files], bun: ["test", ...files] };
 let failures = 0;
 for (const [name, args] of Object.entries(runs)) {

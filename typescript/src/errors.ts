@@ -32,10 +32,26 @@ export class ConsentRefusedError extends SaysoError {
   /** The hub's record of the decision, if it sent one. */
   readonly receipt: Receipt | undefined;
 
+  /** Whether the person accepted only a different action. */
+  readonly modified: boolean;
+
   constructor(by: ResolvedBy, receipt?: Receipt) {
-    super("consent_refused", REFUSAL_TEXTS[by]);
+    const modified = receipt?.receipt["modified"] === true;
+    super("consent_refused", modified ? "the person asked for a different action" : REFUSAL_TEXTS[by]);
     this.by = by;
+    this.modified = modified;
     this.receipt = receipt;
+  }
+}
+
+/** Nobody answered a clarification, and it has no default. */
+export class UnansweredError extends SaysoError {
+  override name = "UnansweredError";
+  readonly by: ResolvedBy;
+
+  constructor(by: ResolvedBy) {
+    super("unanswered", "there is no answer");
+    this.by = by;
   }
 }
 

@@ -183,13 +183,14 @@ async function runSession<T>(session: Session, work: (session: Session) => T | P
   } catch (error) {
     if (!session.isEnded && !session.stopped.aborted) {
       const isCancelled = error instanceof ConsentRefusedError || error instanceof SessionStoppedError || signal?.aborted === true;
-      const text = errorText(error).replace(/[.!?]*$/, ".");
-      const ended = isCancelled ? session.cancel(`Cancelled: ${text}`) : session.fail(`The agent failed: ${text}`);
+      const text = errorText(error);
+      const ended = isCancelled ? session.cancel(`Cancelled: ${text.replace(/[.!?]*$/, ".")}`) : session.fail(text);
       await ended.catch(() => {});
     }
     throw error;
   }
-  if (!session.isEnded && !session.stopped.aborted) await session.complete();
+  // The work is done, so its result counts even if the end cannot be reported.
+  if (!session.isEnded && !session.stopped.aborted) await session.complete().catch(() => {});
   return result;
 }
 

@@ -23,6 +23,7 @@ import {
   InvalidInputError,
   SessionStoppedError,
   ToolTimeoutError,
+  UnansweredError,
   type Receipt,
   type ResolvedBy,
 } from "./errors.js";
@@ -176,6 +177,8 @@ export class Session {
   readonly #producer: string | undefined;
   readonly #stop = new AbortController();
   readonly #outputs = new Map<string, OpenOutput>();
+  /** Questions that are being withdrawn. The hub does not end a session with an open one. */
+  readonly #withdrawals = new Set<Promise<void>>();
   readonly #unwatch: () => void;
   #queue: Promise<unknown> = Promise.resolve();
   /** Text that waits while an earlier request is on its way. */
@@ -303,7 +306,7 @@ export class Session {
    */
   async ask<Args>(action: Action<Args>): Promise<Granted> {
     const call = new BoundCall(action.tool, action.arguments);
-    const { body, announcement } = this.#describeCall(call.tool, call.arguments(), action as Policy, action.toolCallId);
+    const { body, announcement } = this.#describeCall(call.tool, inOrderOf(action.arguments, call.arguments()), action as Policy, action.toolCallId);
     const { outcome, token } = await this.#question("session.ask", body, action.signal);
     const receipt = await checkAnswer(outcome, this.id, token, call);
     return createGranted(call, this.id, announcement, receipt);
@@ -342,8 +345,8 @@ export class Session {
     return bindTool({ ...options, session: this }, run);
   }
 
-  /** Asks what the person wants. Resolves with the answer, or with `undefined` if there is none. */
-  async clarify(question: Text, options: Clarification = {}): Promise<string | boolean | number | undefined> {
+  /** Asks what the person wants. Rejects with {@link UnansweredError} if there is no answer and no default. */
+  async clarify(question: Text, options: Clarification = {}): Promise<string | boolean | number> {
     const text = this.#text(question);
     const body: Params = {};
     text.writeAs(body, "question");
@@ -369,7 +372,8 @@ export class Session {
     if (outcome.status === "stopped") throw new SessionStoppedError("person");
     const { response } = outcome;
     const isAnswer = typeof response === "string" || typeof response === "boolean" || typeof response === "number";
-    return outcome.status === "resolved" && isAnswer ? response : undefined;
+    if (outcome.status !== "resolved" || !isAnswer) throw new UnansweredError(toResolvedBy(outcome.by));
+    return response;
   }
 
   /** Asks somebody else to take over, and waits for the outcome. Whatever it is, the session must still be ended. */
@@ -506,7 +510,7 @@ export class Session {
     const members = typeof args === "object" && args !== null && !Array.isArray(args) ? Object.entries(args) : [["arguments", args] as const];
     const unnamed = members
       .filter(([name]) => !named.has(name) && !(policy.confidential ?? []).includes(name))
-      .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
+      .map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
     if (unnamed.length === 0) return this.#text(text);
     const add = (form: string) => `${form} (${unnamed.join(", ")})`;
     if (typeof text === "string") return this.#text(add(text));
@@ -565,10 +569,11 @@ export class Session {
       return this.#transport.call(method, { session_id: this.id, ...this.#withProducer(body) });
     });
     const withdraw = () => {
-      opened.then(
-        (result) => this.#transport.withdraw(this.id, String(result["reply_token"])).catch(() => {}),
-        () => {},
-      );
+      const withdrawn: Promise<void> = opened
+        .then((result) => this.#transport.withdraw(this.id, String(result["reply_token"])))
+        .catch(() => {})
+        .finally(() => this.#withdrawals.delete(withdrawn));
+      this.#withdrawals.add(withdrawn);
     };
     let result: Record<string, unknown>;
     try {
@@ -606,10 +611,11 @@ export class Session {
 
   #end(event: Params): Promise<void> {
     if (!this.#isMain) return Promise.reject(new InvalidInputError("only the main producer can end the session"));
-    if (this.#isEnded) return Promise.reject(new InvalidInputError("the session has already ended"));
+    if (this.#isEnded) return Promise.reject(new SessionStoppedError("other"));
     this.#isEnding = true;
     return this.#enqueue(undefined, async () => {
       await this.#finishOpenOutputs(true);
+      await Promise.all(this.#withdrawals);
       await this.#sendEvents([event]);
       this.#isEnded = true;
       this.#unwatch();
@@ -683,7 +689,7 @@ export class Session {
     const result = this.#queue.then(async () => {
       signal?.throwIfAborted();
       this.stopped.throwIfAborted();
-      if (this.#isEnded) throw new InvalidInputError("the session has already ended");
+      if (this.#isEnded) throw new SessionStoppedError("other");
       try {
         return await send();
       } catch (error) {
@@ -804,6 +810,14 @@ async function checkAnswer(outcome: ReplyOutcome, sessionId: string, token: stri
     receipt.receipt["action_digest"] === (await actionDigest(call.tool, call.text));
   if (!isForThis) throw new ConsentMismatchError("other_receipt");
   return receipt;
+}
+
+/** Returns the copy with its members in the order of the original, so that the person hears them in the author's order. */
+function inOrderOf(original: unknown, copy: unknown): unknown {
+  if (typeof original !== "object" || original === null || Array.isArray(original)) return copy;
+  const members = new Map(Object.entries(copy as object));
+  const ordered = new Set([...Object.keys(original).filter((name) => members.has(name)), ...members.keys()]);
+  return Object.fromEntries([...ordered].map((name) => [name, members.get(name)]));
 }
 
 function toResolvedBy(by: unknown): ResolvedBy {

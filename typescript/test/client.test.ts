@@ -134,7 +134,7 @@ describe("texts", () => {
       await pay({ amount: "5.00", iban: "DE00", note: "rent" });
     });
     const question = await listener.wait("awaiting.confirmation");
-    assert.equal(question["action"], "Pay 5.00 euro. (note: rent)");
+    assert.equal(question["action"], "Pay 5.00 euro. (note: \"rent\")");
     assert.equal((await listener.wait("tool.completed"))["summary_normal"], "Paid 5.00 euro.");
     const { code, output } = await recording.validate();
     assert.equal(code, 0, output);
@@ -278,8 +278,8 @@ describe("connections", () => {
     const session = await hub.session("Ending");
     await assert.rejects(session.event({ type: "aaep:agent.tool.completed", tool: "x", status: "success" }), RuleViolationError);
     await session.complete();
-    await assert.rejects(session.complete(), InvalidInputError);
-    await assert.rejects(session.think("More."), InvalidInputError);
+    await assert.rejects(session.complete(), SessionStoppedError);
+    await assert.rejects(session.think("More."), SessionStoppedError);
     {
       await using abandoned = await hub.session("Abandoned");
       await abandoned.think("Hm.");

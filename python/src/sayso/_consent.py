@@ -245,7 +245,7 @@ def describe(
     if policy.consequence is not None and not callable(policy.consequence):
         mentioned |= set(_names(to_text(policy.consequence)))
     unmentioned = [
-        f"{name}: {value if isinstance(value, str) else canonical_json(value)}"
+        f"{name}: {canonical_json(value)}"
         for name, value in call.arguments.items()
         if name not in mentioned and name not in policy.confidential
     ]

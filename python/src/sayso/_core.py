@@ -165,6 +165,7 @@ class SessionCore:
         self._answers: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self._early_answers: dict[str, dict[str, Any]] = {}
         self._asking: set[asyncio.Future[Result]] = set()
+        self._open_questions: set[str] = set()
         self._outputs: dict[str | None, _Output] = {}
         self._output_count = 0
         self._pump_task: asyncio.Task[None] | None = None
@@ -379,6 +380,7 @@ class SessionCore:
             finally:
                 self._asking.discard(work)
         token = str(result["reply_token"])
+        self._open_questions.add(token)
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._answers[token] = future
         early = self._early_answers.pop(token, None)
@@ -397,6 +399,7 @@ class SessionCore:
             raise
         finally:
             self._answers.pop(token, None)
+        self._open_questions.discard(token)
         if "error" in answer and isinstance(answer["error"], SaysoError):
             raise answer["error"]
         if answer.get("status") == "stopped":
@@ -412,6 +415,7 @@ class SessionCore:
             await self.hub.call("session.withdraw", {"session_id": self.id, "reply_token": token})
         except SaysoError as error:
             log.debug("a question could not be withdrawn: %s", error)
+        self._open_questions.discard(token)
 
     # Tool calls
 
@@ -485,6 +489,9 @@ class SessionCore:
             log.debug("an output could not be completed: %s", error)
         for call in list(self.calls.values()):
             await self.abandon_call(call)
+        # The question of a caller that was cancelled just now may still be open, and the hub does not end a session with one.
+        for token in list(self._open_questions):
+            await self._withdraw(token)
         if self.stop_reason is not None:
             return
         async with self._lock:

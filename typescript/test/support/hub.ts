@@ -68,14 +68,14 @@ export class Listener {
   ) {}
 
   /** Connects a listener that is closed at the end of the test. */
-  static async connect(test: { after(close: () => void): void }, url: string, answer: (question: AaepEvent) => Answer = () => undefined): Promise<Listener> {
+  static async connect(test: { after(close: () => void): void }, url: string, answer: (question: AaepEvent) => Answer = () => undefined, languages: readonly string[] = ["en"]): Promise<Listener> {
     const response = await fetch(`${url}/aaep/v1/subscriptions`, {
       method: "POST",
       body: JSON.stringify({
         type: "subscription.request",
         aaep_version: "1.0.0",
         subscriber_id: "person",
-        capabilities: { supports_confirmation_reply: true, supports_clarification_reply: true },
+        capabilities: { supports_confirmation_reply: true, supports_clarification_reply: true, languages },
         preferences: { verbosity: "detailed" },
       }),
     });
