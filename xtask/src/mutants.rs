@@ -74,8 +74,11 @@ const SCOPES: [MutationScope; 6] = [
     },
 ];
 
-/// Seconds after which a test run counts as failed. A mutant can loop forever.
-const TIMEOUT_SECONDS: &str = "600";
+/// How many times as long as the unchanged tests a test run may take. Then it counts as failed, because a mutant can make a
+/// test wait forever.
+const TIMEOUT_FACTOR: &str = "8";
+/// The shortest such limit, in seconds. On a busy machine, fast tests can take much longer than before.
+const MIN_TIMEOUT_SECONDS: &str = "120";
 
 /// The page that explains every survivor.
 const SURVIVORS_PAGE: &str = "docs/security.md";
@@ -195,7 +198,8 @@ fn mutate(
 ) -> Result<MutationReport, String> {
     let output = folder.join(scope.name.replace("::", "-"));
     let mut command = cargo();
-    command.args(["mutants", "--jobs=1", "--no-shuffle", "--colors=never", "--timeout", TIMEOUT_SECONDS]);
+    command.args(["mutants", "--jobs=1", "--no-shuffle", "--colors=never"]);
+    command.args(["--timeout-multiplier", TIMEOUT_FACTOR, "--minimum-test-timeout", MIN_TIMEOUT_SECONDS]);
     command.args(["--package", scope.package, "--test-package", &scope.test_packages.join(",")]);
     for path in paths {
         let is_folder = root().join(path).is_dir();

@@ -1,6 +1,6 @@
 //! The Python package: its own tests and checks, and each adapter against its real framework in an environment of its own.
 //!
-//! `python/requirements/NAME.txt` pins every package of an environment. An environment is created again when its file changes.
+//! `python/requirements/NAME.txt` pins every package of an environment; those of `cargo xtask test` by hash too. An environment is created again when its file changes.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -118,8 +118,20 @@ mod tests {
             let pins =
                 std::fs::read_to_string(root().join(format!("python/requirements/{name}.txt"))).expect(name);
             assert!(pins.lines().count() > 2, "{name}");
-            for line in pins.lines() {
+            for line in pins.lines().filter(|line| !line.starts_with("    --hash=sha256:")) {
                 assert!(line.contains("==") && !line.contains("://"), "{name}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_package_of_the_representative_part_has_a_hash() {
+        for name in [CORE, "langchain", "openai-agents"] {
+            let pins =
+                std::fs::read_to_string(root().join(format!("python/requirements/{name}.txt"))).expect(name);
+            let lines: Vec<_> = pins.lines().collect();
+            for (line, next) in lines.iter().zip(lines.iter().skip(1).chain([&""])) {
+                assert!(!line.contains("==") || next.starts_with("    --hash=sha256:"), "{name}: {line}");
             }
         }
     }
