@@ -64,7 +64,8 @@ fn half_of_a_penalty_is_forgiven_in_a_year() {
         let book = book_with([dispute_lost(2)]);
         score(&empty_book(), 0, now) - score(&book, 0, now)
     };
-    // 24 points less for fulfillment and consistency, and 20 for reliability, which cannot fall below 0. History is at 0.
+    // The penalty is 24 points. Consistency loses all of them. Fulfillment and reliability lose only 20, because their base is
+    // 20 and a component cannot fall below 0. History starts at 0, so it loses nothing.
     assert!((loss_after(0) - (0.2 * 20.0 + 0.1 * 24.0 + 0.1 * 20.0)).abs() < 1e-3, "{}", loss_after(0));
     assert!((loss_after(365) - 0.4 * 12.0).abs() < 1e-3, "{}", loss_after(365));
     assert!((loss_after(730) - 0.4 * 6.0).abs() < 1e-3);

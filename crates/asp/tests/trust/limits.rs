@@ -125,7 +125,7 @@ fn late_failures_of_earlier_calls_do_not_extend_the_open_time() {
 proptest! {
     #![proptest_config(cases(300))]
 
-    /// In any minute, at most twice the rate passes: a full bucket and what it gives back.
+    /// At most a full bucket, plus the tokens that were added since the start, is allowed.
     #[test]
     fn a_bucket_never_exceeds_its_rate(rate in 1..200_u32, gaps in proptest::collection::vec(0..2_000_i64, 1..400)) {
         let (mut bucket, mut now, mut allowed) = (TokenBucket::default(), at(0), 0_i64);
@@ -140,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn waiting_as_told_is_enough(rate in 1..10_000_u32, attempts in 1..500_usize) {
+    fn a_call_after_the_retry_after_time_is_allowed(rate in 1..10_000_u32, attempts in 1..500_usize) {
         let (mut bucket, mut now) = (TokenBucket::default(), at(0));
         for _ in 0..attempts {
             if let Err(limited) = bucket.take(rate, now) {

@@ -118,7 +118,7 @@ impl TrimPass<'_> {
                    session.ended IS NOT NULL
                    FROM sayso.event JOIN sayso.session ON session.shard = event.shard AND session.number = event.session
                    WHERE event.shard = $1 AND event.position > $2 ORDER BY event.position LIMIT $3";
-        // One more than is deleted shows whether there is more to do.
+        // Reads one row more than may be deleted, to learn whether more rows remain.
         let limit = sql_limit(self.max_rows()).saturating_add(1);
         let mut trimmed_up_to = before;
         for (examined, row) in

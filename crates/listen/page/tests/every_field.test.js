@@ -191,15 +191,15 @@ test("hostile text in any field is made harmless", () => {
   assert.ok(count > 50, String(count));
 });
 
-test("a place is what a person can listen to, and only a web address becomes a link", () => {
-  const place = (uri) => {
+test("an address is announced by its host, its file name or its last part", () => {
+  const announcedAddress = (uri) => {
     const sample = hear("session.completed", ["result_uri", uri], "normal").announced;
     return sample.split("The full result is at: ")[1];
   };
-  assert.equal(place("https://bank.example:8443/a?b#c"), "bank.example");
-  assert.equal(place("https://bank.example@evil.example/a"), "evil.example");
-  assert.equal(place("mailto:ada@bank.example"), "ada@bank.example");
-  assert.equal(place("urn:report:17"), "17");
-  assert.equal(place("file:///home/ada/report.pdf"), "report.pdf");
-  assert.equal(place("no address"), undefined);
+  assert.equal(announcedAddress("https://bank.example:8443/a?b#c"), "bank.example");
+  assert.equal(announcedAddress("https://bank.example@evil.example/a"), "evil.example");
+  assert.equal(announcedAddress("mailto:ada@bank.example"), "ada@bank.example");
+  assert.equal(announcedAddress("urn:report:17"), "17");
+  assert.equal(announcedAddress("file:///home/ada/report.pdf"), "report.pdf");
+  assert.equal(announcedAddress("no address"), undefined);
 });

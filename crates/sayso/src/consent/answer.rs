@@ -95,7 +95,7 @@ pub enum ResolvedBy {
     Closure,
     /// No connected listener can answer.
     Unreachable,
-    /// The session ended first.
+    /// The agent withdrew the question, its session ended, or the hub was restored from a backup.
     Cancelled,
     /// The question was resolved in a way that this version does not know.
     Other,
@@ -130,7 +130,7 @@ impl fmt::Display for ConsentRefusal {
             ResolvedBy::Timeout => "nobody answered in time",
             ResolvedBy::Closure => "everybody who could have answered has disconnected",
             ResolvedBy::Unreachable => "nobody could be asked",
-            ResolvedBy::Cancelled => "the session ended before the answer",
+            ResolvedBy::Cancelled => "the question was cancelled before it was answered",
             ResolvedBy::Other => "it was refused",
         })
     }

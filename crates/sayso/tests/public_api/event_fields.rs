@@ -93,7 +93,7 @@ async fn an_author_chooses_ids_progress_and_the_parent() {
 }
 
 #[tokio::test]
-async fn an_author_says_what_ends_with_a_piece_of_output() {
+async fn an_author_sets_the_coalesce_hint_of_each_piece_of_output() {
     let embedded = Hub::embedded().agent("bank").listen("127.0.0.1:0").open().unwrap();
     let address = embedded.address().unwrap().to_string();
     let remote = Hub::connect(format!("http://{address}")).agent_name("Your bank").open().await.unwrap();

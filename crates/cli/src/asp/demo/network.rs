@@ -41,14 +41,14 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 const ANSWER_SECONDS: u32 = 300;
 const PIPED_ANSWER_SECONDS: u32 = 30;
 const UNATTENDED_ANSWER_SECONDS: u32 = 5;
-/// How long to wait until the last announcements have arrived.
-const LAST_ANNOUNCEMENTS: Duration = Duration::from_millis(500);
+/// How long to wait for announcements to arrive: before piped input is sent, and at the end.
+const ANNOUNCEMENT_DELAY: Duration = Duration::from_millis(500);
 /// Maximum number of queued announcements.
 const ANNOUNCEMENT_QUEUE: usize = 16;
 /// The deadline of the obligations, counted from now.
 const TEN_DAYS_MS: i64 = 10 * 86_400_000;
 
-/// The folders of the hub's data and of its public key.
+/// The hub's data folder, and the file in it that contains the hub's public key.
 const HUB_DATA: &str = "hub";
 const HUB_KEY: &str = "manifest.jwk";
 
@@ -112,7 +112,7 @@ struct ServerProcess {
 impl ServerProcess {
     /// Starts this program and waits until it accepts connections.
     fn start(arguments: &[&str], folder: &Path) -> Result<Self, String> {
-        let failed = |error: &std::io::Error| format!("cannot start a node: {}", describe_io_error(error));
+        let failed = |error: &std::io::Error| format!("cannot start a server process: {}", describe_io_error(error));
         let program = std::env::current_exe().map_err(|error| failed(&error))?;
         let mut command = Command::new(program);
         command.args(arguments).current_dir(folder);
@@ -243,7 +243,7 @@ impl Network {
                 let _ = commands.send(TerminalCommand::Announce(announcement)).await;
             };
             let result = self.negotiate(arguments, &mut say).await;
-            tokio::time::sleep(LAST_ANNOUNCEMENTS).await;
+            tokio::time::sleep(ANNOUNCEMENT_DELAY).await;
             let _ = commands.send(TerminalCommand::Quit).await;
             result
         };
@@ -271,7 +271,7 @@ impl Network {
         let question_asked = self.question_asked.clone();
         tokio::spawn(async move {
             question_asked.notified().await;
-            tokio::time::sleep(LAST_ANNOUNCEMENTS).await;
+            tokio::time::sleep(ANNOUNCEMENT_DELAY).await;
             while let Some(line) = lines.recv().await {
                 if sender.send(line).await.is_err() {
                     return;

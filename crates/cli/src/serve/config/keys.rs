@@ -56,7 +56,7 @@ keys! {
     "journal_replicas": Count(0, 16) => Size(database_replicas),
         "Number of standbys that must confirm every commit to the Postgres journal. A server that does not wait for that many is refused.";
     "journal_lease": Time(SECOND, HOUR) => Time(database_lease),
-        "How long the Postgres journal stays reserved for a hub that was killed.";
+        "How long the lease of a killed hub on the Postgres journal lasts.";
     "tokens": Path => OptionalPath(tokens),
         "Token file; by default it is in the data folder.";
     "open": Flag => Flag(open),
