@@ -12,7 +12,7 @@ export class SaysoError extends Error {
   }
 }
 
-/** What resolved a question. Only `reply` is a person. */
+/** What resolved a question. Only `reply` means that a person answered. */
 export type ResolvedBy = "reply" | "timeout" | "closure" | "unreachable" | "cancelled" | "stopped" | "other";
 
 const REFUSAL_TEXTS: Record<ResolvedBy, string> = {

@@ -1,5 +1,5 @@
-//! Agents that act without a recorded reply (decision 15). A refusal that is recorded later is reported as a
-//! violation, for the last 64 such actions of a session.
+//! Agents that act before a reply is recorded (decision 15). If a refusal is recorded later, the action is reported as a
+//! violation. A session remembers its last 64 such actions.
 
 use aaep::event::AgentState;
 use aaep::message::{ConfirmationReply, Message};

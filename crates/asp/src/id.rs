@@ -105,7 +105,7 @@ macro_rules! text_ids {
 }
 
 text_ids! {
-    /// The URI of an agent: `agent://`, a host, and an optional path.
+    /// The URI of an agent: `agent://`, a host, and an optional path. Only its length and its characters are checked.
     ///
     /// ```
     /// assert!(asp::AgentUri::parse("agent://acme.example/purchasing/buyer").is_ok());

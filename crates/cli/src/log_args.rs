@@ -8,7 +8,7 @@ use crate::output::{describe_io_error, print_stderr};
 
 #[derive(clap::Args)]
 pub(crate) struct LogArgs {
-    /// Log level: error, warn, info, debug or trace. Only trace logs what agents and people say.
+    /// Log level: error, warn, info, debug or trace. Only the level trace includes what agents and people say.
     #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = parse_level)]
     log_level: Level,
     /// Log format: text or json.

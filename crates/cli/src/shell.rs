@@ -44,7 +44,7 @@ pub(crate) struct AskArgs {
     /// How much harm a yes can do.
     #[arg(long, value_name = "LEVEL", default_value = "medium", value_parser = ["low", "medium", "high"], requires = "consequence")]
     risk: String,
-    /// What happens after a yes cannot be undone. Only the complete word yes accepts it.
+    /// The action cannot be undone. Only the complete word yes accepts it.
     #[arg(long, requires = "consequence")]
     irreversible: bool,
     /// Seconds that the person has to answer. No answer counts as no.
@@ -56,7 +56,7 @@ pub(crate) struct AskArgs {
 
 #[derive(clap::Args)]
 pub(crate) struct TellArgs {
-    /// Text to tell. Without it, or with -, the text is read from standard input.
+    /// Text to announce. Without it, or with -, the text is read from standard input.
     text: Option<String>,
     #[command(flatten)]
     hub: ScriptHub,
@@ -64,7 +64,7 @@ pub(crate) struct TellArgs {
 
 /// Asks. The exit code is 0 for yes, and 1 for no and for no answer.
 pub(crate) fn ask(arguments: &AskArgs) -> Result<ExitStatus, CommandError> {
-    let refusal = arguments.hub.run(question_request(), async |session| {
+    let refusal = arguments.hub.run(ask_session_summary(), async |session| {
         let timeout = Duration::from_secs(arguments.timeout);
         let refusal = if let Some(consequence) = &arguments.consequence {
             match session.ask(arguments.action(consequence).answer_timeout(timeout)).await? {
@@ -90,16 +90,16 @@ pub(crate) fn ask(arguments: &AskArgs) -> Result<ExitStatus, CommandError> {
     Ok(ExitStatus::FaultsFound)
 }
 
-/// Tells something.
+/// Sends a text to the listeners, in a session of its own.
 pub(crate) fn tell(arguments: &TellArgs) -> Result<ExitStatus, CommandError> {
     let text = match arguments.text.as_deref() {
         None | Some("-") => read_text()?,
         Some(text) => text.to_owned(),
     };
     if text.trim().is_empty() {
-        return Err(CommandError::cannot_run("there is no text to tell"));
+        return Err(CommandError::cannot_run("there is no text to announce"));
     }
-    arguments.hub.run(message_request(), async |session| {
+    arguments.hub.run(tell_session_summary(), async |session| {
         session.output(OutputText::complete(text.trim()).content_type("text/markdown")).await?;
         session.finish(done()).await
     })?;
@@ -165,11 +165,11 @@ impl ScriptHub {
 }
 
 /// What people hear when a question starts. The question itself follows.
-fn question_request() -> LocalizedText {
+fn ask_session_summary() -> LocalizedText {
     localized("A question from a script.", "Una pregunta de un script.", "Ìbéèrè láti inú ètò kan.")
 }
 
-fn message_request() -> LocalizedText {
+fn tell_session_summary() -> LocalizedText {
     localized("A message from a script.", "Un mensaje de un script.", "Ọ̀rọ̀ láti inú ètò kan.")
 }
 

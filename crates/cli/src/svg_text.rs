@@ -10,7 +10,7 @@ pub(crate) fn truncate(text: &str, max_width: usize) -> String {
     format!("{}…", &text[..fitting_len(text, max_width - 1)])
 }
 
-/// Returns the length in bytes of the longest prefix of at most `max_width` columns. Characters of wide scripts take two columns.
+/// Returns the length in bytes of the longest prefix of at most `max_width` columns. Every character from U+1100 on counts as two columns.
 pub(crate) fn fitting_len(text: &str, max_width: usize) -> usize {
     let mut width = 0;
     let first_outside = text.char_indices().find(|(_, character)| {

@@ -1,4 +1,4 @@
-//! TLS 1.2 and 1.3 with rustls, for HTTP/1.1.
+//! TLS 1.2 and 1.3 with rustls, for HTTP/1.1 and, with the feature `grpc`, HTTP/2.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

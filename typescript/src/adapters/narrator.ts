@@ -10,7 +10,7 @@ export class Narrator {
 
   constructor(private readonly session: Session) {}
 
-  /** Adds text. Listeners get it by sentences, or as they asked for it. */
+  /** Adds text. Listeners get it sentence by sentence, or in the units that they requested. */
   write(text: unknown): void {
     if (this.#failure !== undefined) throw this.#failure.error;
     if (typeof text !== "string" || text === "") return;

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 /// Returns the twelve core events and the five messages that have a published schema.
 pub(crate) fn published() -> Vec<Value> {
-    events().into_iter().chain(handshake()).collect()
+    events().into_iter().chain(published_messages()).collect()
 }
 
-/// Returns the documents for which only sayso has a schema: four messages and the manifest.
+/// Returns the documents for which only sayso has a schema: six messages and the manifest.
 pub(crate) fn ours() -> Vec<Value> {
     vec![
         json!({"type": "subscription.renegotiate", "subscription_id": "sub_8a4f2c9d", "capabilities": capabilities()}),
@@ -275,7 +275,7 @@ fn producer() -> Value {
     })
 }
 
-fn handshake() -> Vec<Value> {
+fn published_messages() -> Vec<Value> {
     vec![
         json!({
             "type": "subscription.request",

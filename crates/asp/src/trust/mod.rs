@@ -8,7 +8,7 @@
 //! - [`PeerLimits`] and [`TokenBucket`]: rate limits by trust level.
 //! - [`CircuitBreaker`]: stops calls to peers that do not answer.
 //!
-//! What an agent says about itself has no effect: no event contains a score that its own peer declared (D20).
+//! What an agent says about itself has no effect: no event contains a score that the peer declared for itself (D20).
 
 mod book;
 mod circuit_breaker;

@@ -11,7 +11,7 @@ use crate::file::CommandError;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Name of the server, as people hear it and as the trust file writes it. The default is the name of its program or package.
+    /// Name of the server, which people hear and which the trust file uses. The default is the name of its program or package.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// File that says which tools need no question. Without it, a person is asked about every call.
@@ -73,8 +73,9 @@ impl Arguments {
             || name.chars().count() > MAX_NAME_CHARS
             || name.chars().any(char::is_control)
         {
-            let message =
-                format!("the name of the server must have 1 to {MAX_NAME_CHARS} characters; use --name");
+            let message = format!(
+                "the name of the server must have 1 to {MAX_NAME_CHARS} characters, not only spaces, and no control characters; use --name"
+            );
             return Err(CommandError::cannot_run(message));
         }
         let trust = match &self.trust {

@@ -17,7 +17,7 @@ pub(crate) enum ServiceCommand {
     Install,
     /// Stop the hub, and do not start it again.
     Remove,
-    /// Say whether the service is installed and runs. The exit code is 0 if it runs, and 1 if it does not.
+    /// Say whether the service is installed and running. The exit code is 0 if it is running, and 1 if it is not.
     Status,
 }
 
@@ -41,12 +41,12 @@ fn install(places: &Places) -> Result<ExitStatus, CommandError> {
     let start = if is_change { "restart" } else { "start" };
     systemctl(&[start, SERVICE_UNIT]).map_err(|error| {
         format!(
-            "{}. If `sayso listen` runs your hub, end it first. `journalctl --user -u {SERVICE_UNIT}` says more",
+            "{}. If `sayso listen` is running your hub, end it first. `journalctl --user -u {SERVICE_UNIT}` says more",
             error.message()
         )
     })?;
     Ok(print_stdout(&format!(
-        "Your personal hub runs, and starts whenever you log in. Its unit is {path}.\n\
+        "Your personal hub is running, and starts whenever you log in. Its unit is {path}.\n\
          To keep it running after you log out, run `loginctl enable-linger`.\n\
          Run `sayso listen` in a terminal to hear your agents.\n"
     )))
@@ -73,7 +73,7 @@ fn status(places: &Places) -> Result<ExitStatus, CommandError> {
     let is_enabled = is_state(&["is-enabled", "--quiet", SERVICE_UNIT])?;
     let is_active = is_state(&["is-active", "--quiet", SERVICE_UNIT])?;
     let start = if is_enabled { "starts when you log in" } else { "does not start when you log in" };
-    let runs = if is_active { "runs" } else { "does not run" };
+    let runs = if is_active { "is running" } else { "is not running" };
     let printed = print_stdout(&format!("The service is installed, {start}, and {runs}.\n"));
     Ok(if is_active { printed } else { printed.max(ExitStatus::FaultsFound) })
 }
@@ -90,7 +90,7 @@ fn check_systemd() -> Result<(), CommandError> {
             describe_io_error(&error)
         ))),
         Ok(output) if !output.status.success() => Err(CommandError::cannot_run(format!(
-            "systemd does not run for this user ({}), {advice}",
+            "systemd is not running for this user ({}), {advice}",
             first_line(&output.stderr)
         ))),
         Ok(_) => Ok(()),

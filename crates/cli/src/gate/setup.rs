@@ -193,7 +193,7 @@ fn advice(
         Harness::Codex => Harness::codex_config(places),
         _ => harness.hook_file(places, scope),
     };
-    // A file that cannot be read is a problem for `sayso doctor`. The hooks are in another one, or not installed yet.
+    // Ignores a file that cannot be read; `sayso doctor` reports it. The hooks are in a different file, or are not installed yet.
     if gate::setup::are_hooks_disabled(harness, &file).unwrap_or(false) {
         lines.push(format!(
             "{} switches hooks off, so sayso hears nothing until you change that.",
@@ -232,7 +232,7 @@ impl Arguments {
         }
         let report = match (plan.is_change(), self.remove) {
             (false, false) => format!("{name} is set up already, in {path}."),
-            (false, true) => format!("{name} is not set up, in {path}."),
+            (false, true) => format!("{name} was not set up in {path}; nothing was changed."),
             (true, false) => format!("{name} is set up, in {path}."),
             (true, true) if plan.deletes_file() => {
                 format!("sayso is removed from {name}: {path} is deleted.")

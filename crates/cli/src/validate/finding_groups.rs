@@ -83,7 +83,7 @@ mod tests {
         for line in 1..=9 {
             assert_eq!(add("AAEP-A.4-1", Severity::Warning, "a", line), line);
         }
-        // The same rule can be broken by errors and by warnings.
+        // The same rule can have findings of both severities.
         assert_eq!(add("AAEP-A.4-1", Severity::Error, "a", 10), 1);
         for line in 11..=14 {
             add("AAEP-3.5-4", Severity::Error, "b", line);

@@ -12,7 +12,7 @@ const ENGLISH_WORDS: &[&str] = &[
     "hub", "again",
 ];
 
-/// Returns the English words in the lines, with their labels.
+/// Returns each English word with its line. Also checks that the label of each line is one lower-case word.
 fn find_english_words(lines: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     for line in lines {

@@ -73,7 +73,7 @@ fn escaped_names_are_recognized() {
 }
 
 #[test]
-fn arguments_without_one_meaning_and_too_long_ones_are_refused() {
+fn ambiguous_and_oversized_arguments_are_refused() {
     let hub = HubProcess::start_in_memory();
     let _listener = Listener::connect(&hub);
     let mut gate = Gate::start(Some(&hub), &[], &[]);
@@ -135,7 +135,7 @@ fn a_server_cannot_answer_a_call_that_it_has_not_received() {
 }
 
 #[test]
-fn a_server_that_lies_about_a_list_change_is_not_trusted_until_it_is_listed_again() {
+fn after_a_list_change_calls_need_consent_until_the_tools_are_listed_again() {
     let hub = HubProcess::start_in_memory();
     let mut listener = Listener::connect(&hub);
     let folder = tempfile::tempdir().unwrap();

@@ -145,7 +145,7 @@ fn a_signed_manifest_is_inlined_on_stdio() {
 }
 
 #[test]
-fn the_manifest_claims_complete_levels_of_a_released_version() {
+fn the_manifest_claims_every_level_up_to_the_highest_and_only_released_versions() {
     let hub = HubProcess::start_in_memory();
     let manifest: Value = serde_json::from_str(&hub.client().get(WELL_KNOWN).body).unwrap();
     let levels: Vec<u64> = manifest["conformance_levels_supported"]

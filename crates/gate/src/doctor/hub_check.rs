@@ -89,10 +89,10 @@ fn count_listeners(metrics: &str) -> u64 {
 fn listener_finding(listeners: Option<u64>) -> Finding {
     match listeners {
         None => Finding::note(
-            "Listener: the hub tells only an administrator whether somebody listens. Set SAYSO_TOKEN to such a token.",
+            "Listener: only an admin token may read whether somebody is listening. Set SAYSO_TOKEN to an admin token.",
         ),
         Some(0) => Finding::problem(
-            "Listener: nobody listens, so every question would be answered with no. Run `sayso listen` in a terminal.",
+            "Listener: nobody is listening, so nobody can answer a question here. Run `sayso listen` in a terminal.",
         ),
         Some(1) => Finding::ok("Listener: 1 is connected."),
         Some(count) => Finding::ok(format!("Listener: {count} are connected.")),

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_with_other_fields_is_left_to_the_host() {
+    fn a_form_with_unsupported_fields_is_left_to_the_host() {
         let form = |field: &str| {
             Form::read(&format!(
                 r#"{{"params":{{"message":"?","requestedSchema":{{"properties":{{"a":{field}}}}}}}}}"#

@@ -13,8 +13,8 @@ fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Splits a command line as a POSIX shell does. Returns `None` for anything but plain and quoted words, such as
-/// variables, pipes and comments, because such a command line does more than start one program.
+/// Splits a command line as a POSIX shell does. Returns `None` if the line contains anything
+/// other than plain and quoted words: a line with variables, pipes or comments does more than start one program.
 pub(crate) fn split_words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

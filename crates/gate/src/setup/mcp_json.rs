@@ -11,7 +11,7 @@ use super::mcp_client::{McpClient, McpOptions, McpServer, ServerCommand, ServerM
 /// A replacement of a range of the text.
 type Replacement = (Range<usize>, String);
 
-/// Starts every server that can be wrapped through `sayso mcp`. Returns the new text.
+/// Wraps every server that can be wrapped, so that the client starts it through `sayso mcp`. Returns the new text.
 pub(crate) fn wrap(
     client: McpClient,
     text: &str,
@@ -51,7 +51,7 @@ pub(crate) fn wrap(
     })
 }
 
-/// Starts every server directly again. Returns the new text.
+/// Undoes [`wrap`], so that the client starts every server directly. Returns the new text.
 pub(crate) fn unwrap(client: McpClient, text: &str) -> Result<String, String> {
     edit(client, text, |tree, _, server, object, replacements| {
         let Some((original, own_arguments)) = server.unwrap() else { return Ok(()) };
@@ -204,7 +204,7 @@ fn replace_ranges(text: &str, mut replacements: Vec<Replacement>) -> String {
     result
 }
 
-/// Checks that an edited text is valid and that nothing but the start of servers differs. A text that fails is never written.
+/// Checks that an edited text is valid and differs only in how servers are started. A text that fails is never written.
 fn check_other_values(client: McpClient, before: &str, after: &str) -> Result<(), String> {
     if normalized(client, before)? == normalized(client, after)? {
         return Ok(());
@@ -212,33 +212,33 @@ fn check_other_values(client: McpClient, before: &str, after: &str) -> Result<()
     Err("the edit would have changed other values".to_owned())
 }
 
-/// Returns the value of a text, in which every server is written in the same way, whether it is wrapped or not.
+/// Parses a text and unwraps every wrapped server in the result, so that two texts can be compared.
 fn normalized(client: McpClient, text: &str) -> Result<Json, String> {
     let tree = SyntaxTree::parse(split_byte_order_mark(text).1)?;
-    let mut starts = Vec::new();
+    let mut original_commands = Vec::new();
     for (_, object) in server_objects(client, tree.root())? {
         let server = read_server(object)?;
         let server = server.unwrap().map_or(server, |(original, _)| original);
-        starts.push((to_range(object), server));
+        original_commands.push((to_range(object), server));
     }
-    Ok(normalize_object(tree.root(), &starts))
+    Ok(normalize_object(tree.root(), &original_commands))
 }
 
-fn normalize_object(object: &Object<'_>, starts: &[(Range<usize>, ServerCommand)]) -> Json {
+fn normalize_object(object: &Object<'_>, original_commands: &[(Range<usize>, ServerCommand)]) -> Json {
     let range = to_range(object);
-    let server = starts.iter().find(|(start, _)| *start == range).map(|(_, server)| server);
-    let is_start = |name: &str| {
+    let server = original_commands.iter().find(|(server, _)| *server == range).map(|(_, command)| command);
+    let is_command_member = |name: &str| {
         matches!(server, Some(ServerCommand::Stdio { .. } | ServerCommand::Http { .. }))
             && matches!(name, "command" | "args" | "url" | "type")
     };
     let mut members = Vec::new();
     for property in &object.properties {
         let name = property.name.as_str();
-        if is_start(name) {
+        if is_command_member(name) {
             continue;
         }
         let value = match property.value.as_object() {
-            Some(object) => normalize_object(object, starts),
+            Some(object) => normalize_object(object, original_commands),
             None => Json::from(&property.value),
         };
         members.push((name.to_owned(), value));

@@ -14,7 +14,7 @@ use crate::{Announcement, AnnouncementKind, AnnouncementText, Phrases, sanitize}
 
 /// Maximum length of a text that `details` or `tools` reads, in characters. A longer one is cut.
 pub(super) const MAX_FACT_CHARS: usize = 4000;
-/// Maximum number of agents, tools with a description, and open calls that a session remembers, each.
+/// Maximum number of each of these that a session remembers: agents, tools with a description, open calls.
 const MAX_REMEMBERED: usize = 256;
 
 /// A fact about a session, in the order in which `details` reads them.

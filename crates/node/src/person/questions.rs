@@ -201,7 +201,7 @@ impl PersonQuestion {
             sentences.push(phrases.release_condition(condition));
         }
         if let Some(deadline) = &commit.deadline {
-            sentences.push(phrases.whole_deadline(&spoken_time(phrases, deadline, now)));
+            sentences.push(phrases.overall_deadline(&spoken_time(phrases, deadline, now)));
         }
         one_line(&sentences.join(" "), MAX_DETAIL_CHARS)
     }

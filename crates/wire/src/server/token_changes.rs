@@ -8,8 +8,8 @@ use crate::auth::Tokens;
 use crate::http_server::{AuthPolicy, TokenChanges};
 
 impl Server {
-    /// Replaces all tokens. Connections and browser sign-ins of tokens that are no longer valid end; others
-    /// are not affected.
+    /// Replaces all tokens. Ends the connections and browser sign-ins of tokens that are no longer valid; others are not
+    /// affected.
     pub async fn replace_tokens(&self, tokens: Tokens) -> TokenChanges {
         let principals = tokens.principals();
         let changes = self.core.replace_tokens(tokens);

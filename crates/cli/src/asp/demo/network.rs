@@ -112,7 +112,8 @@ struct ServerProcess {
 impl ServerProcess {
     /// Starts this program and waits until it accepts connections.
     fn start(arguments: &[&str], folder: &Path) -> Result<Self, String> {
-        let failed = |error: &std::io::Error| format!("cannot start a server process: {}", describe_io_error(error));
+        let failed =
+            |error: &std::io::Error| format!("cannot start a server process: {}", describe_io_error(error));
         let program = std::env::current_exe().map_err(|error| failed(&error))?;
         let mut command = Command::new(program);
         command.args(arguments).current_dir(folder);

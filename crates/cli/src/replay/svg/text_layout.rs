@@ -26,7 +26,7 @@ pub(super) fn wrap_to_width(text: &str, font_px: i32, max_px: i32, max_lines: us
             break;
         }
         let head = rest.get(..fits).unwrap_or_default();
-        // At least one character, so that a narrow column ends too.
+        // Takes at least one character, so that the loop also ends if not even one character fits.
         let min = rest.chars().next().map_or(0, char::len_utf8);
         let cut = head.rfind(' ').filter(|at| *at > 0).unwrap_or(fits.max(min));
         let (line, after) = rest.split_at_checked(cut).unwrap_or((rest, ""));

@@ -73,8 +73,8 @@ impl TimeAxis {
 
     /// Returns the position of a time.
     pub(super) fn x(&self, ms: i64) -> i32 {
-        let is_after = |segment: &&AxisSegment| segment.start_ms <= ms;
-        let Some(segment) = self.segments.iter().rev().find(is_after).or(self.segments.first()) else {
+        let has_started = |segment: &&AxisSegment| segment.start_ms <= ms;
+        let Some(segment) = self.segments.iter().rev().find(has_started).or(self.segments.first()) else {
             return self.right;
         };
         let length = (segment.end_ms - segment.start_ms).max(1);

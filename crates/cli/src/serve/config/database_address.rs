@@ -23,19 +23,20 @@ impl DatabaseAddress {
 impl fmt::Display for DatabaseAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (scheme, rest) = self.0.split_once("://").unwrap_or(("postgres", ""));
-        // An unescaped password may contain any character, so everything between the first colon and the last @ is it.
+        // An unescaped password may contain any character, so everything between the first colon and the last @ is taken as
+        // the password.
         let (user, rest) = match rest.rsplit_once('@') {
             Some((credentials, rest)) => (Some(credentials.split(':').next().unwrap_or_default()), rest),
             None => (None, rest),
         };
-        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (host_and_path, query) = rest.split_once('?').unwrap_or((rest, ""));
         let kept: Vec<_> =
             query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("password")).collect();
         write!(f, "{scheme}://")?;
         if let Some(user) = user {
             write!(f, "{user}@")?;
         }
-        f.write_str(place)?;
+        f.write_str(host_and_path)?;
         if kept.is_empty() { Ok(()) } else { write!(f, "?{}", kept.join("&")) }
     }
 }

@@ -159,11 +159,11 @@ keys! {
     "otlp.records": Count(1, 1_000_000) => Size(otlp.records),
         "Maximum number of spans or log records in one OpenTelemetry request; further ones are rejected.";
     "otlp.sessions": Count(1, 10_000) => Size(otlp.sessions),
-        "Maximum number of open sessions of OpenTelemetry reports; one more ends the one without a report for the longest time.";
+        "Maximum number of open sessions of OpenTelemetry reports; one more ends the session that has been idle the longest.";
     "otlp.remembered_records": Count(1, 10_000_000) => Size(otlp.remembered_records),
         "Number of spans and log records that are remembered, so that repeated ones are heard once.";
     "otlp.quiet_time": Time(SECOND, 4 * MINUTE) => Time(otlp.quiet_time),
-        "How long a session of OpenTelemetry reports stays open without a new one.";
+        "How long a session of OpenTelemetry reports stays open without a new report.";
 
     "demo.sessions": Count(1, 10_000) => Size(demo.sessions),
         "Maximum number of concurrent sessions of the demo agent.";

@@ -19,7 +19,7 @@ impl LoadedConfig {
                 let _ = writeln!(out, "\n{}[{section}]", if is_replaced { "# " } else { "" });
             }
             if key_section == "journal" && self.config.database.is_some() {
-                // TOML does not permit a value and a section with the same name.
+                // The key of the database's address is `journal`, and TOML does not permit a value and a section with the same name.
                 let _ = writeln!(out, "# {name} has no effect, because the journal is in a database");
                 continue;
             }

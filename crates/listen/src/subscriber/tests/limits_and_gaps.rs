@@ -21,7 +21,7 @@ fn questions_beyond_the_limit_are_announced_but_not_kept() {
 }
 
 #[test]
-fn sessions_ids_and_outputs_stay_within_their_limits() {
+fn sessions_event_ids_and_outputs_stay_within_their_limits() {
     let limits = SubscriberLimits {
         sessions: 10,
         event_ids: 20,

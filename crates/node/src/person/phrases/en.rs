@@ -135,7 +135,7 @@ impl Phrases for English {
         format!("The escrow is paid out when: {}.", trimmed(condition))
     }
 
-    fn whole_deadline(&self, deadline: &str) -> String {
+    fn overall_deadline(&self, deadline: &str) -> String {
         format!("Everything must be done by {deadline}.")
     }
 

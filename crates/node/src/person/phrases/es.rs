@@ -144,7 +144,7 @@ impl Phrases for Spanish {
         format!("La garantía se paga cuando: {}.", trimmed(condition))
     }
 
-    fn whole_deadline(&self, deadline: &str) -> String {
+    fn overall_deadline(&self, deadline: &str) -> String {
         format!("Todo debe estar hecho antes del {deadline}.")
     }
 

@@ -15,8 +15,8 @@ use seal::{Timestamp, UnixMillis};
 const LANGUAGES: [(&str, &dyn Phrases); 3] =
     [("", &en::English), ("_es", &es::Spanish), ("_yo", &yo::Yoruba)];
 
-/// The phrases of one language. `who` is the name of the other side, or `None` for the person's own agent. All phrases are
-/// whole sentences unless their names say otherwise.
+/// The phrases of one language. `who` is the name of the other side, or `None` for the person's own agent. `peer` is the name
+/// with its host, as `name_at_host` writes it. All phrases are whole sentences unless their comments say otherwise.
 pub(crate) trait Phrases: Sync {
     /// The other side at its first mention, as a part of a sentence.
     fn name_at_host(&self, name: &str, host: &str) -> String;
@@ -47,7 +47,7 @@ pub(crate) trait Phrases: Sync {
     fn trust_score(&self, score: &str) -> String;
     fn verification(&self, action: &str, method: &str) -> String;
     fn release_condition(&self, condition: &str) -> String;
-    fn whole_deadline(&self, deadline: &str) -> String;
+    fn overall_deadline(&self, deadline: &str) -> String;
     fn escalation(&self, peer: &str, subject: &str, reason: &str) -> String;
     fn escalation_summary(&self, name: &str) -> String;
 
@@ -186,7 +186,7 @@ pub(super) fn without_zero_cents(number: &str) -> &str {
     }
 }
 
-/// Ends a text of somebody else like a sentence, without its own full stop.
+/// Removes surrounding spaces and final punctuation from another agent's text, so that it fits into a sentence.
 fn trimmed(text: &str) -> &str {
     text.trim().trim_end_matches(['.', ' ', ';', ','])
 }
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_spoken_with_the_weekday_and_the_year_only_if_it_is_another() {
+    fn dates_have_a_weekday_and_a_year_only_if_it_is_not_the_current_one() {
         let now = Timestamp::parse("2026-11-18T09:00:00Z").map(|now| now.unix_millis());
         let now = now.unwrap_or(UnixMillis::MIN);
         for (at, expected) in [

@@ -129,7 +129,7 @@ impl Phrases for Yoruba {
         format!("A máa san owó tí a fi pamọ́ nígbà tí: {}.", trimmed(condition))
     }
 
-    fn whole_deadline(&self, deadline: &str) -> String {
+    fn overall_deadline(&self, deadline: &str) -> String {
         format!("Gbogbo rẹ̀ gbọ́dọ̀ parí kó tó di {deadline}.")
     }
 
