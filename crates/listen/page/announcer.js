@@ -6,6 +6,12 @@
 import { phrases } from "./phrases.js";
 import { joinParts, separatorAfter } from "./wording.js";
 
+/**
+ * How long a text stays in its live region after another has replaced it, in milliseconds. On a busy machine a screen reader reads an
+ * insertion seconds later, and reads nothing if the element is gone by then.
+ */
+const REPLACED_TEXT_MS = 10000;
+
 export class Announcer {
   #queue;
   #clock;
@@ -44,7 +50,7 @@ export class Announcer {
   /** Announces inside a dialog from now on, because not every screen reader reads live regions outside an open modal dialog. */
   moveInto(dialog) {
     // What was said before would be out of date when the dialog closes.
-    for (const region of Object.values(this.#regions.at(-1))) region.replaceChildren();
+    for (const region of Object.values(this.#regions.at(-1))) retireTexts(region);
     this.#regions.push(findLiveRegions(dialog));
   }
 
@@ -76,8 +82,22 @@ export class Announcer {
     const [region, other] = critical ? [assertive, polite] : [polite, assertive];
     const paragraph = document.createElement("p");
     paragraph.append(...createSpans(parts));
-    other.replaceChildren();
-    region.replaceChildren(paragraph);
+    retireTexts(other);
+    replaceText(region, paragraph);
+  }
+}
+
+/** Writes the text of a live region. */
+export function replaceText(region, paragraph) {
+  retireTexts(region);
+  region.append(paragraph);
+}
+
+/** Hides the texts of a live region from view, and removes them later. The elements stay the same, so that they are not announced again. */
+function retireTexts(region) {
+  for (const paragraph of region.querySelectorAll("p:not(.replaced)")) {
+    paragraph.classList.add("replaced");
+    setTimeout(() => paragraph.remove(), REPLACED_TEXT_MS);
   }
 }
 

@@ -1,7 +1,7 @@
 // The dialog of one question. Each dialog belongs to one question, so an answer cannot reach another question. The focus starts on the
 // dialog itself, so that an accidental Enter or Space answers nothing.
 
-import { createSpans, setParts } from "./announcer.js";
+import { createSpans, replaceText, setParts } from "./announcer.js";
 import { createElement } from "./element.js";
 import { phrases } from "./phrases.js";
 import { createQuestionTexts } from "./question_card.js";
@@ -85,7 +85,7 @@ export class QuestionDialog {
     const region = this.element.querySelector(`[aria-live=${live}]`);
     const paragraph = createElement("p", { className: "unseen" });
     setParts(paragraph, parts);
-    region.replaceChildren(paragraph);
+    replaceText(region, paragraph);
   }
 
   #onKeyDown(event) {
