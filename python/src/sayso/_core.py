@@ -201,6 +201,11 @@ class SessionCore:
         self._early_answers: dict[str, dict[str, Any]] = {}
         self._asking: set[asyncio.Future[QuestionOpened]] = set()
         self._open_questions: set[str] = set()
+        #: The tokens of all questions. An answer to one of them is never an answer to a later question.
+        self._reply_tokens: set[str] = set()
+        #: How often the connection was lost for good, and why the last time.
+        self._losses = 0
+        self._last_loss: SaysoError | None = None
         self._outputs: dict[str | None, _Output] = {}
         self._output_count = 0
         self._pump_task: asyncio.Task[None] | None = None
@@ -232,7 +237,7 @@ class SessionCore:
             if future is None:
                 # The answer can arrive before the response that names the question.
                 if self._asking and len(self._early_answers) < MAX_EARLY_ANSWERS:
-                    self._early_answers[token] = params
+                    self._early_answers.setdefault(token, params)
             elif not future.done():
                 future.set_result(params)
 
@@ -251,6 +256,8 @@ class SessionCore:
 
     def lose_connection(self, error: SaysoError) -> None:
         """The hub could not be reached before the timeout. Open questions count as not answered."""
+        self._losses += 1
+        self._last_loss = error
         for producer in self._other_producers:
             producer.lose_connection(error)
         for future in self._answers.values():
@@ -416,6 +423,7 @@ class SessionCore:
     async def ask(self, method: QuestionMethod, body: Mapping[str, Any]) -> Resolved:
         """Asks, and waits for the answer. If the caller is cancelled, the question is withdrawn."""
         self.check_open()
+        losses = self._losses
         async with self._lock:
             await self._flush_locked()
             work = asyncio.ensure_future(self.call(method, self._with_producer(body)))
@@ -431,8 +439,9 @@ class SessionCore:
         early = self._early_answers.pop(token, None)
         if not self._asking:
             self._early_answers.clear()
-        if token in self._answers:
+        if token in self._reply_tokens:
             raise MalformedResponse("the hub gave two questions the same reply token")
+        self._reply_tokens.add(token)
         self._open_questions.add(token)
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._answers[token] = future
@@ -440,6 +449,9 @@ class SessionCore:
             future.set_result(early)
         elif self.stop_reason is not None:
             future.set_exception(SessionStopped(self.stop_reason))
+        elif self._losses != losses and self._last_loss is not None:
+            # Nobody would deliver the answer.
+            future.set_exception(self._last_loss)
         try:
             answer = await future
         except asyncio.CancelledError:
