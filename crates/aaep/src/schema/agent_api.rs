@@ -7,9 +7,7 @@ use crate::json::{self, JsonWriter};
 use crate::message::MessageType;
 use crate::record::{Field, FieldType};
 
-use super::{
-    build_message_schema, indent, write_const, write_field_type, write_name_list, write_properties,
-};
+use super::{build_message_schema, indent, write_const, write_field_type, write_name_list, write_properties};
 
 /// Members of the envelope that an agent may set. The hub writes the others.
 const AGENT_MEMBERS: [&str; 7] =
