@@ -27,3 +27,118 @@ export const ROUTES: Readonly<Record<Method, readonly [verb: string, path: strin
   "session.join": ["POST", "/agent/v1/sessions/{session_id}/join"],
   "agent.manifest": ["PUT", "/agent/v1/manifest"],
 };
+
+export interface Reply {
+  readonly status: "pending" | "resolved" | "stopped";
+  readonly decision?: "accept" | "reject";
+  readonly response?: string | boolean | number;
+  readonly by?: "reply" | "timeout" | "closure" | "unreachable" | "cancelled" | "stopped";
+  readonly receipt?: Readonly<Record<string, unknown>>;
+  readonly receipt_signature?: string;
+  readonly outcome?: "acknowledged" | "rejected" | "timeout" | "unreachable" | "withdrawn";
+  readonly note?: string;
+  readonly principal?: string;
+}
+
+export interface SessionStarted {
+  readonly session_id: string;
+}
+
+export interface EventsAccepted {
+  readonly event_ids: readonly string[];
+  readonly tool_call_ids?: Readonly<Record<string, string>>;
+  readonly closed?: readonly Readonly<Record<string, unknown>>[];
+}
+
+export interface QuestionOpened {
+  readonly reply_token: string;
+  readonly deadline: string;
+}
+
+export interface Invitation {
+  readonly session_id: string;
+  readonly producer: string;
+  readonly invitation: string;
+  readonly expires_at: string;
+}
+
+export interface Joined {
+  readonly session_id: string;
+  readonly producer: string;
+}
+
+export interface ManifestPublished {
+  readonly agent_id: string;
+  readonly manifest_uri: string;
+  readonly verified: boolean;
+}
+
+export interface Followed {
+  readonly session_id: string;
+  readonly state?: string;
+}
+
+export interface Resolved {
+  readonly status: "pending" | "resolved" | "stopped";
+  readonly decision?: "accept" | "reject";
+  readonly response?: string | boolean | number;
+  readonly by?: "reply" | "timeout" | "closure" | "unreachable" | "cancelled" | "stopped";
+  readonly receipt?: Readonly<Record<string, unknown>>;
+  readonly receipt_signature?: string;
+  readonly outcome?: "acknowledged" | "rejected" | "timeout" | "unreachable" | "withdrawn";
+  readonly note?: string;
+  readonly principal?: string;
+  readonly session_id: string;
+  readonly reply_token: string;
+}
+
+export interface Stopped {
+  readonly session_id: string;
+  readonly reason: "user" | "gone" | "completed" | "errored" | "producer" | "timeout" | "system" | "ended";
+}
+
+/** What the hub sends as the result of each method. */
+export interface Results {
+  readonly "session.start": SessionStarted;
+  readonly "session.event": EventsAccepted;
+  readonly "session.output": EventsAccepted;
+  readonly "session.ask": QuestionOpened;
+  readonly "session.clarify": QuestionOpened;
+  readonly "session.hand_off": QuestionOpened;
+  readonly "session.withdraw": Reply;
+  readonly "session.invite": Invitation;
+  readonly "session.join": Joined;
+  readonly "agent.manifest": ManifestPublished;
+  readonly "session.follow": Followed;
+}
+
+/** The schema of each method's result. */
+export const RESULTS: Readonly<Record<keyof Results, string>> = {"session.start":"SessionStarted","session.event":"EventsAccepted","session.output":"EventsAccepted","session.ask":"QuestionOpened","session.clarify":"QuestionOpened","session.hand_off":"QuestionOpened","session.withdraw":"Reply","session.invite":"Invitation","session.join":"Joined","agent.manifest":"ManifestPublished","session.follow":"Followed"};
+
+/** The schema of each notification's parameters. */
+export const NOTIFICATIONS: Readonly<Record<string, string>> = {"session.resolved":"Resolved","session.stopped":"Stopped"};
+
+/** The part of JSON Schema that describes responses. */
+export interface ResponseSchema {
+  readonly type?: string | readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly pattern?: string;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, ResponseSchema>>;
+  readonly items?: ResponseSchema;
+  readonly additionalProperties?: ResponseSchema;
+}
+
+/** The form of everything that the hub sends. */
+export const SCHEMAS: Readonly<Record<string, ResponseSchema>> = {
+  Reply: {"type":"object","required":["status"],"properties":{"status":{"enum":["pending","resolved","stopped"]},"decision":{"enum":["accept","reject"]},"response":{"type":["string","boolean","number"]},"by":{"enum":["reply","timeout","closure","unreachable","cancelled","stopped"]},"receipt":{"type":"object"},"receipt_signature":{"type":"string"},"outcome":{"enum":["acknowledged","rejected","timeout","unreachable","withdrawn"]},"note":{"type":"string"},"principal":{"type":"string"}}},
+  SessionStarted: {"type":"object","required":["session_id"],"properties":{"session_id":{"type":"string","pattern":"^sess_[A-Za-z0-9]{1,64}$"}}},
+  EventsAccepted: {"type":"object","required":["event_ids"],"properties":{"event_ids":{"type":"array","items":{"type":"string"}},"tool_call_ids":{"type":"object","additionalProperties":{"type":"string"}},"closed":{"type":"array","items":{"type":"object"}}}},
+  QuestionOpened: {"type":"object","required":["reply_token","deadline"],"properties":{"reply_token":{"type":"string","pattern":"^rpl_[A-Za-z0-9]{1,64}$"},"deadline":{"type":"string"}}},
+  Invitation: {"type":"object","required":["session_id","producer","invitation","expires_at"],"properties":{"session_id":{"type":"string"},"producer":{"type":"string"},"invitation":{"type":"string"},"expires_at":{"type":"string"}}},
+  Joined: {"type":"object","required":["session_id","producer"],"properties":{"session_id":{"type":"string"},"producer":{"type":"string"}}},
+  ManifestPublished: {"type":"object","required":["agent_id","manifest_uri","verified"],"properties":{"agent_id":{"type":"string"},"manifest_uri":{"type":"string"},"verified":{"type":"boolean"}}},
+  Followed: {"type":"object","required":["session_id"],"properties":{"session_id":{"type":"string"},"state":{"type":"string"}}},
+  Resolved: {"type":"object","required":["status","session_id","reply_token"],"properties":{"status":{"enum":["pending","resolved","stopped"]},"decision":{"enum":["accept","reject"]},"response":{"type":["string","boolean","number"]},"by":{"enum":["reply","timeout","closure","unreachable","cancelled","stopped"]},"receipt":{"type":"object"},"receipt_signature":{"type":"string"},"outcome":{"enum":["acknowledged","rejected","timeout","unreachable","withdrawn"]},"note":{"type":"string"},"principal":{"type":"string"},"session_id":{"type":"string"},"reply_token":{"type":"string"}}},
+  Stopped: {"type":"object","required":["session_id","reason"],"properties":{"session_id":{"type":"string"},"reason":{"enum":["user","gone","completed","errored","producer","timeout","system","ended"]}}},
+};

@@ -92,6 +92,15 @@ export class HubUnreachableError extends SaysoError {
   }
 }
 
+/** What the hub sent is not a message of the agent API, so it counts as no answer. */
+export class MalformedResponseError extends SaysoError {
+  override name = "MalformedResponseError";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("malformed_response", message, options);
+  }
+}
+
 /** The token is missing or does not allow the request. */
 export class AccessDeniedError extends SaysoError {
   override name = "AccessDeniedError";

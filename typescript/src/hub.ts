@@ -1,5 +1,6 @@
 /** The connection to a hub. */
 
+import type { SessionStarted } from "./agent-api.generated.js";
 import { within } from "./current.js";
 import { ConsentRefusedError, errorText, SessionStoppedError } from "./errors.js";
 import { findHub } from "./location.js";
@@ -98,14 +99,14 @@ export class Hub {
     const { agent_id: _own, ...members } = toProducer(producer);
     if (Object.keys(members).length > 0) params["producer"] = members;
     const joined = await transport.call("session.join", params, options.signal);
-    return new Session(invitation.sessionId, transport, this.#settings({}), String(joined["producer"]), false);
+    return new Session(invitation.sessionId, transport, this.#settings({}), joined.producer, false);
   }
 
   /** Publishes the agent's manifest: an object, or the text that `sayso manifest sign` prints. */
   async publishManifest(manifest: string | { readonly [member: string]: unknown }, options: SignalOption = {}): Promise<{ manifestUri: string; isVerified: boolean }> {
     const transport = await this.#connect(options.signal);
     const result = await transport.call("agent.manifest", { manifest }, options.signal);
-    return { manifestUri: String(result["manifest_uri"]), isVerified: result["verified"] === true };
+    return { manifestUri: result.manifest_uri, isVerified: result.verified };
   }
 
   /** Closes the connection. Open sessions end when their lease expires. */
@@ -161,18 +162,18 @@ export class Hub {
     const transport = await this.#connect(options.signal);
     const body = toStartBody(request, options, settings.redactor, settings.language, { ...this.#options.producer, ...options.producer });
     const started = transport.call("session.start", body);
-    let result: Record<string, unknown>;
+    let result: SessionStarted;
     try {
       result = await orAborted(started, options.signal);
     } catch (error) {
       // The session may start although nobody wants it any more.
       started.then(
-        (late) => new Session(String(late["session_id"]), transport, settings).cancel("The agent was cancelled.").catch(() => {}),
+        (late) => new Session(late.session_id, transport, settings).cancel("The agent was cancelled.").catch(() => {}),
         () => {},
       );
       throw error;
     }
-    return new Session(String(result["session_id"]), transport, settings);
+    return new Session(result.session_id, transport, settings);
   }
 }
 

@@ -1,6 +1,6 @@
 /** A session: one task that a person requested, from its start to exactly one end. */
 
-import type { CancelledBy, ErrorCategory, HandOffTarget, ResponseKind, Risk, ToolStatus, Urgency, Verbosity } from "./agent-api.generated.js";
+import type { CancelledBy, ErrorCategory, HandOffTarget, QuestionOpened, Reply, ResponseKind, Risk, ToolStatus, Urgency, Verbosity } from "./agent-api.generated.js";
 import { actionDigest } from "./canonical.js";
 import {
   BoundCall,
@@ -21,6 +21,7 @@ import {
   ConsentRefusedError,
   errorText,
   InvalidInputError,
+  MalformedResponseError,
   SessionStoppedError,
   ToolTimeoutError,
   UnansweredError,
@@ -32,7 +33,7 @@ import { StreamRedactor, type Redactor } from "./redact/redactor.js";
 import { orAborted } from "./runtime.js";
 import { humanizeName, localizedName, RedactedText, redactReason, truncateText, type Text } from "./text.js";
 import { bindTool, type Tool, type ToolFunction, type ToolOptions } from "./tool.js";
-import type { Params, ReplyOutcome, Transport } from "./transport/transport.js";
+import type { Params, Transport } from "./transport/transport.js";
 
 /** Members that all events of a session can have. */
 export interface EventOptions {
@@ -179,6 +180,8 @@ export class Session {
   readonly #outputs = new Map<string, OpenOutput>();
   /** Questions that are being withdrawn. The hub does not end a session with an open one. */
   readonly #withdrawals = new Set<Promise<void>>();
+  /** The tokens of all questions. An answer to one of them is never an answer to a later question. */
+  readonly #replyTokens = new Set<string>();
   readonly #unwatch: () => void;
   #queue: Promise<unknown> = Promise.resolve();
   /** Text that waits while an earlier request is on its way. */
@@ -413,7 +416,7 @@ export class Session {
     const params: Params = { session_id: this.id, producer: agentId };
     optional(params, "expires_in_seconds", options.expiresInSeconds);
     const result = await this.#transport.call("session.invite", params, options.signal);
-    return { sessionId: this.id, invitation: String(result["invitation"]), expiresAt: String(result["expires_at"]) };
+    return { sessionId: this.id, invitation: result.invitation, expiresAt: result.expires_at };
   }
 
   /** Ends the session: the task is done. */
@@ -561,7 +564,7 @@ export class Session {
   }
 
   /** Opens a question and waits for its outcome. If the signal is aborted, the question is withdrawn. */
-  async #question(method: "session.ask" | "session.clarify" | "session.hand_off", body: Params, signal: AbortSignal | undefined): Promise<{ outcome: ReplyOutcome; token: string }> {
+  async #question(method: "session.ask" | "session.clarify" | "session.hand_off", body: Params, signal: AbortSignal | undefined): Promise<{ outcome: Reply; token: string }> {
     signal?.throwIfAborted();
     const opened = this.#enqueue(undefined, async () => {
       await this.#finishOpenOutputs();
@@ -570,19 +573,21 @@ export class Session {
     });
     const withdraw = () => {
       const withdrawn: Promise<void> = opened
-        .then((result) => this.#transport.withdraw(this.id, String(result["reply_token"])))
+        .then((result) => this.#transport.withdraw(this.id, result.reply_token))
         .catch(() => {})
         .finally(() => this.#withdrawals.delete(withdrawn));
       this.#withdrawals.add(withdrawn);
     };
-    let result: Record<string, unknown>;
+    let result: QuestionOpened;
     try {
       result = await orAborted(opened, signal);
     } catch (error) {
       if (signal?.aborted) withdraw();
       throw await this.#betterError(error);
     }
-    const token = String(result["reply_token"]);
+    const token = result.reply_token;
+    if (this.#replyTokens.has(token)) throw new MalformedResponseError("the hub gave two questions the same reply token");
+    this.#replyTokens.add(token);
     try {
       const outcome = await orAborted(this.#transport.waitForReply(this.id, token, signal), this.stopped);
       signal?.throwIfAborted();
@@ -789,7 +794,7 @@ export class ToolCall {
 }
 
 /** Returns the receipt if the outcome is a person's yes to exactly this call. Otherwise it throws: undecided means no. */
-async function checkAnswer(outcome: ReplyOutcome, sessionId: string, token: string, call: BoundCall): Promise<Receipt> {
+async function checkAnswer(outcome: Reply, sessionId: string, token: string, call: BoundCall): Promise<Receipt> {
   if (outcome.status === "stopped") throw new SessionStoppedError("person");
   const record = (typeof outcome.receipt === "object" && outcome.receipt !== null ? outcome.receipt : undefined) as Record<string, unknown> | undefined;
   const receipt: Receipt | undefined =

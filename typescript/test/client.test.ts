@@ -25,6 +25,7 @@ import {
 } from "../src/index.js";
 import { Redactor } from "../src/redact/redactor.js";
 import { httpClient, HttpTransport } from "../src/transport/http.js";
+import type { Transport } from "../src/transport/transport.js";
 import { gateTools } from "../src/adapters/ai.js";
 import { checkSocketOwner, findHub, parseAddress } from "../src/location.js";
 import { humanizeName } from "../src/text.js";
@@ -360,7 +361,7 @@ describe("answers", () => {
     ];
     for (const [answer, isYes] of answers) {
       const lying = { call: async () => ({ reply_token: "rpl_1" }), waitForReply: async () => answer as object, withdraw: async () => {}, watch: () => () => {}, close: () => {} };
-      const session = new Session("sess_1", lying, { redactor: new Redactor(redactSecrets), language: "en", options: {}, states: new Set() });
+      const session = new Session("sess_1", lying as unknown as Transport, { redactor: new Redactor(redactSecrets), language: "en", options: {}, states: new Set() });
       let ran = false;
       const call = session.tool({ name: "pay", irreversible: true }, () => void (ran = true))(args);
       await (isYes ? call : assert.rejects(call));

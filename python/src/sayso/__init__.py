@@ -4,21 +4,22 @@
 
     import sayso
 
-    @sayso.tool(irreversible=True, action="Send {amount} euro to {to}.")
+    @sayso.tool(irreversible=True, action="Send {amount} euros to {to}.")
     def send(amount: str, to: str) -> str:
         ...
 
     with sayso.session("Paying bills") as s:
-        s.say("The bill is 5 euro.")
+        s.say("The bill is 5 euros.")
         send("5.00", "Ben")  # asks first; raises sayso.Refused without a yes
 
 Adapters for agent frameworks are modules of their own, such as ``sayso.langchain`` and ``sayso.openai_agents``. None of them is
 imported here.
 """
 
+from ._agent_api import Producer
 from ._consent import ASK, HARMLESS, Granted, Policy, Template, describe_for_model
 from ._current import find_current_core as _find_current_core
-from ._events import EventOptions, Producer
+from ._events import EventOptions
 from ._hub import Hub, SessionBlock, default_hub, hub, session
 from ._json import canonical_json, digest
 from ._redact import StreamRedactor, redact
@@ -44,6 +45,7 @@ from .errors import (
     HubUnreachable,
     InvalidRequest,
     LimitReached,
+    MalformedResponse,
     NoSession,
     Refused,
     RuleViolations,
@@ -85,6 +87,7 @@ __all__ = [
     "Invitation",
     "LimitReached",
     "LocalizedText",
+    "MalformedResponse",
     "NoSession",
     "Policy",
     "Producer",

@@ -19,6 +19,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidUpgrade, WebSocketException
 
 from ._address import Address
+from ._check import check, check_notification, check_result
 from ._http import HttpClient
 from ._rpc import (
     QUESTION_METHODS,
@@ -32,7 +33,7 @@ from ._rpc import (
     to_http,
 )
 from ._runtime import runtime
-from .errors import AccessDenied, HubUnreachable, SaysoError, UntrustedHub
+from .errors import AccessDenied, HubUnreachable, MalformedResponse, SaysoError, UntrustedHub
 
 Transport = Literal["auto", "websocket", "http"]
 NotificationHandler = Callable[[str, dict[str, Any]], None]
@@ -54,10 +55,14 @@ class _WebSocketBlocked(Exception):
 
 @dataclass
 class _Call:
+    method: str
     message: str
     future: asyncio.Future[Result]
-    #: A follow call is not repeated on a new connection, because a new connection follows all sessions anyway.
-    is_follow: bool = False
+
+    @property
+    def is_follow(self) -> bool:
+        """A follow call is not repeated on a new connection, because a new connection follows all sessions anyway."""
+        return self.method == "session.follow"
 
 
 class Connection:
@@ -105,7 +110,7 @@ class Connection:
             return await self._call_http(method, params, key)
         message = encode_rpc(number, method, params, key)
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._pending[number] = _Call(message, future, method == "session.follow")
+        self._pending[number] = _Call(method, message, future)
         try:
             if self._socket is not None:
                 await self._send(message)
@@ -251,25 +256,32 @@ class Connection:
     def _handle(self, message: str | bytes) -> None:
         try:
             value = json.loads(message)
-        except ValueError:
-            return
+        except (ValueError, RecursionError) as error:
+            raise MalformedResponse("the hub sent something that is not JSON") from error
         for item in value if isinstance(value, list) else [value]:
             if not isinstance(item, dict):
-                continue
-            method, params = item.get("method"), item.get("params")
+                raise MalformedResponse("the hub sent something that is not JSON-RPC")
+            method = item.get("method")
             if isinstance(method, str):
-                if isinstance(params, dict):
+                params = check_notification(method, item.get("params"))
+                if params is not None:
                     self._on_notification(method, params)
-                continue
-            call = self._pending.get(item.get("id", -1))
-            if call is None or call.future.done():
-                continue
-            error = item.get("error")
-            if isinstance(error, dict):
-                call.future.set_exception(rpc_error(error))
             else:
-                result = item.get("result")
-                call.future.set_result(result if isinstance(result, dict) else {})
+                self._handle_response(item)
+
+    def _handle_response(self, response: dict[str, Any]) -> None:
+        number = response.get("id")
+        call = self._pending.get(number) if type(number) is int else None
+        if call is None or call.future.done():
+            return
+        error = response.get("error")
+        if isinstance(error, dict):
+            call.future.set_exception(rpc_error(error))
+            return
+        try:
+            call.future.set_result(check_result(call.method, response.get("result")))
+        except MalformedResponse as malformed:
+            call.future.set_exception(malformed)
 
     # HTTP
 
@@ -277,10 +289,9 @@ class Connection:
         request = to_http(method, params)
         if request is None:
             return {}
-        result = await self._request(request, key)
-        token = result.get("reply_token")
-        if method in QUESTION_METHODS and isinstance(token, str):
-            runtime().spawn(self._poll(str(params["session_id"]), token))
+        result = check_result(method, await self._request(request, key))
+        if method in QUESTION_METHODS:
+            runtime().spawn(self._poll(str(params["session_id"]), result["reply_token"]))
         return result
 
     async def _request(self, request: HttpRequest, key: str | None, timeout: float = _HTTP_TIMEOUT_SECONDS) -> Result:
@@ -305,13 +316,14 @@ class Connection:
         path = f"{reply_path(session, token)}?wait={_POLL_SECONDS}"
         while not self._is_closed:
             try:
-                result = await self._request(HttpRequest("GET", path, None), None, _POLL_SECONDS + _HTTP_TIMEOUT_SECONDS)
+                body = await self._request(HttpRequest("GET", path, None), None, _POLL_SECONDS + _HTTP_TIMEOUT_SECONDS)
+                result = check("Reply", body, "the answer to a question")
             except SaysoError as error:
                 self._on_notification("question.lost", {"session_id": session, "reply_token": token, "error": error})
                 return
-            if result.get("status") != "pending":
+            if result["status"] != "pending":
                 params = {**result, "session_id": session, "reply_token": token}
                 self._on_notification("session.resolved", params)
-                if result.get("status") == "stopped":
+                if result["status"] == "stopped":
                     self._on_notification("session.stopped", {"session_id": session, "reason": "user"})
                 return

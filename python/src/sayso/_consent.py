@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _events as events
+from ._agent_api import Reversibility, Risk
 from ._core import OpenCall, SessionCore
-from ._events import Reversibility, Risk
 from ._json import canonical_json, digest, to_json_value
 from ._text import LocalizedText, Text, humanize, sentence, to_text
 from .errors import ConsentMismatch, ConsentUsed, InvalidRequest, Refused, SessionStopped
@@ -31,7 +31,7 @@ class Policy:
     A person is asked if the call is ``irreversible``, has the risk ``high``, or if ``ask`` is true.
     """
 
-    #: What a call does, such as ``"Send {amount} euro to {to}."``. Arguments that it does not name are added to the question.
+    #: What a call does, such as ``"Send {amount} euros to {to}."``. Arguments that it does not name are added to the question.
     action: Template | None = None
     #: What follows from a call. The default says that it cannot be undone, if that is so.
     consequence: Template | None = None
@@ -188,8 +188,16 @@ async def ask(core: SessionCore, call: BoundCall, policy: Policy, call_id: str |
             receipt=receipt,
             signature=answer.get("receipt_signature"),
         )
-    if receipt.get("action_digest") != call.digest:
-        raise ConsentMismatch("the hub's receipt is for another action")
+    expected = {
+        "type": "sayso:receipt",
+        "decision": "accept",
+        "by": "reply",
+        "session_id": core.id,
+        "reply_token": answer.get("reply_token"),
+        "action_digest": call.digest,
+    }
+    if any(receipt.get(name) != value for name, value in expected.items()):
+        raise ConsentMismatch("the hub's receipt is not a yes to this action in this session")
     return Granted(core, call, announcement(core, call, policy), answer)
 
 

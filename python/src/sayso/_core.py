@@ -1,4 +1,7 @@
-"""Hubs and sessions on the background loop. The public classes in `_session.py` are thin forms of these."""
+"""Hubs and sessions, as they run on the background loop.
+
+The public classes in `_hub.py` and `_session.py` submit work to that loop and wait for it or await it.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,34 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, cast, overload
 
 from ._address import find_address
+from ._agent_api import (
+    TOOL_CALL_ID_PATTERN,
+    EventsAccepted,
+    Invitation,
+    Joined,
+    JoinRequest,
+    LocalizationHints,
+    Method,
+    Producer,
+    QuestionOpened,
+    Resolved,
+    SessionStarted,
+    ToolCompleted,
+    ToolStatus,
+)
 from ._connection import Connection, Transport
 from ._redact import StreamRedactor, redact
-from ._rpc import Params, Result
+from ._rpc import Params, QuestionMethod
 from ._runtime import runtime
 from ._text import Text, cut, humanize, redact_value, summary_members, text_members
 from .errors import (
     ConsentError,
     HubUnreachable,
     InvalidRequest,
+    MalformedResponse,
     SaysoError,
     SessionStopped,
 )
@@ -34,8 +53,13 @@ log = logging.getLogger("sayso")
 #: An output waits for the hub when this many characters are not sent yet.
 MAX_UNSENT_CHARS = 64 * 1024
 
-_CALL_ID = re.compile(r"call_[A-Za-z0-9]{1,64}\Z", re.ASCII)
-_LIBRARY_HINTS = {"primary_language": "en"}
+#: How many answers are kept that arrive before their question is known.
+MAX_EARLY_ANSWERS = 256
+
+_CALL_ID = re.compile(TOOL_CALL_ID_PATTERN)
+#: The member of an answer that decides a question of each kind. A clarification can end without one.
+_DECIDING_MEMBERS = {"session.ask": "decision", "session.hand_off": "outcome"}
+_LIBRARY_HINTS: LocalizationHints = {"primary_language": "en"}
 
 
 class HubCore:
@@ -46,7 +70,7 @@ class HubCore:
         url: str | None,
         token: str | None,
         *,
-        agent: Mapping[str, str] | None,
+        agent: Producer | None,
         language: str | None,
         ca_file: str | None,
         connect_timeout: float,
@@ -57,7 +81,7 @@ class HubCore:
     ) -> None:
         self.pid = os.getpid()
         self.address = find_address(url)
-        self.agent = dict(agent or {})
+        self.agent: Producer = agent if agent is not None else {}
         self.language = language or "en"
         self.states = dict(states or {})
         self.removed_secrets = 0
@@ -65,7 +89,7 @@ class HubCore:
         tls = ssl.create_default_context(cafile=ca_file) if self.address.tls else None
         self.sessions: dict[str, SessionCore] = {}
         self.connection = Connection(
-            self.address, token, tls, connect_timeout, transport, self._notified, lambda: list(self.sessions)
+            self.address, token, tls, connect_timeout, transport, self._handle_notification, lambda: list(self.sessions)
         )
         self._manifest = manifest
         self._has_published = False
@@ -80,45 +104,56 @@ class HubCore:
         self.removed_secrets += count
         return clean
 
-    async def call(self, method: str, params: Params) -> Result:
+    @overload
+    async def call(self, method: Literal["session.start"], params: Params) -> SessionStarted: ...
+
+    @overload
+    async def call(self, method: Literal["session.join"], params: Params) -> Joined: ...
+
+    @overload
+    async def call(self, method: Method, params: Params) -> Any: ...
+
+    async def call(self, method: Method, params: Params) -> Any:
         if self._manifest is not None and not self._has_published:
             await self.connection.call("agent.manifest", {"manifest": self._manifest})
             self._has_published = True
         return await self.connection.call(method, params)
 
     async def start(self, body: Mapping[str, Any], is_english: bool) -> SessionCore:
-        """Starts a session. If the caller is cancelled meanwhile, the session is ended again."""
+        """Starts a session. If the caller is cancelled before the hub answers, the session is ended once it has started."""
         work = asyncio.ensure_future(self.call("session.start", body))
         try:
             result = await asyncio.shield(work)
         except asyncio.CancelledError:
             runtime().spawn(self._end_unwanted(work, is_english))
             raise
-        return self._open(result, is_english)
+        if result["session_id"] in self.sessions:
+            raise MalformedResponse("the hub gave two sessions the same id")
+        return self._open(result["session_id"], is_english)
 
-    def _open(self, result: Result, is_english: bool, producer: str | None = None) -> SessionCore:
-        session = SessionCore(self, str(result["session_id"]), is_english, producer)
+    def _open(self, session_id: str, is_english: bool, producer: str | None = None) -> SessionCore:
+        session = SessionCore(self, session_id, is_english, producer)
         self.sessions[session.id] = session
         return session
 
-    async def _end_unwanted(self, work: asyncio.Future[Result], is_english: bool) -> None:
-        await self._open(await work, is_english).abandon()
+    async def _end_unwanted(self, work: asyncio.Future[SessionStarted], is_english: bool) -> None:
+        await self._open((await work)["session_id"], is_english).abandon()
 
-    async def join(self, session_id: str, invitation: str, producer: Mapping[str, Any] | None) -> SessionCore:
-        body: dict[str, Any] = {"session_id": session_id, "invitation": invitation}
+    async def join(self, session_id: str, invitation: str, producer: Producer | None) -> SessionCore:
+        body: JoinRequest = {"invitation": invitation}
         if producer:
-            body["producer"] = dict(producer)
-        result = await self.call("session.join", body)
-        return self._open(result, True, str(result.get("producer")))
+            body["producer"] = cast("Mapping[str, Any]", producer)
+        result = await self.call("session.join", {"session_id": session_id, **body})
+        return self._open(result["session_id"], True, result["producer"])
 
-    def _notified(self, method: str, params: dict[str, Any]) -> None:
+    def _handle_notification(self, method: str, params: dict[str, Any]) -> None:
         if method == "connection.lost":
             for session in list(self.sessions.values()):
                 session.lose_connection(params["error"])
             return
         found = self.sessions.get(str(params.get("session_id")))
         if found is not None:
-            found.notified(method, params)
+            found.handle_notification(method, params)
 
     async def abandon_sessions(self) -> None:
         """Ends all sessions, because the program ends."""
@@ -144,7 +179,7 @@ class _Output:
     language: str | None = None
     content_type: str | None = None
     unsent: str = ""
-    is_begun: bool = False
+    has_begun: bool = False
 
 
 class SessionCore:
@@ -164,8 +199,13 @@ class SessionCore:
         self._loop = runtime().loop
         self._answers: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self._early_answers: dict[str, dict[str, Any]] = {}
-        self._asking: set[asyncio.Future[Result]] = set()
+        self._asking: set[asyncio.Future[QuestionOpened]] = set()
         self._open_questions: set[str] = set()
+        #: The tokens of all questions. An answer to one of them is never an answer to a later question.
+        self._reply_tokens: set[str] = set()
+        #: How often the connection was lost for good, and why the last time.
+        self._losses = 0
+        self._last_loss: SaysoError | None = None
         self._outputs: dict[str | None, _Output] = {}
         self._output_count = 0
         self._pump_task: asyncio.Task[None] | None = None
@@ -175,26 +215,29 @@ class SessionCore:
         self._fed_chars = 0
         self._is_feed_scheduled = False
         self._stop_callbacks: dict[object, Callable[[], None]] = {}
-        #: The same session as spoken by its other producers.
-        self._parts: list[SessionCore] = []
+        #: The cores of the session's other producers.
+        self._other_producers: list[SessionCore] = []
 
-    def add_part(self, part: SessionCore) -> None:
-        """Adds another producer of this session, which gets the same notifications."""
-        self._parts.append(part)
+    def add_producer(self, agent_id: str) -> SessionCore:
+        """Returns a core with which another producer of this session speaks. It gets the same notifications."""
+        core = SessionCore(self.hub, self.id, self.is_english, agent_id)
+        self._other_producers.append(core)
+        return core
 
     # Notifications
 
-    def notified(self, method: str, params: dict[str, Any]) -> None:
-        for part in self._parts:
-            part.notified(method, params)
+    def handle_notification(self, method: str, params: dict[str, Any]) -> None:
+        for producer in self._other_producers:
+            producer.handle_notification(method, params)
         if method == "session.stopped":
             self.stop(str(params.get("reason") or "ended"))
         elif method in ("session.resolved", "question.lost"):
             token = str(params.get("reply_token"))
             future = self._answers.get(token)
             if future is None:
-                if self._asking:
-                    self._early_answers[token] = params
+                # The answer can arrive before the response that names the question.
+                if self._asking and len(self._early_answers) < MAX_EARLY_ANSWERS:
+                    self._early_answers.setdefault(token, params)
             elif not future.done():
                 future.set_result(params)
 
@@ -213,8 +256,10 @@ class SessionCore:
 
     def lose_connection(self, error: SaysoError) -> None:
         """The hub could not be reached before the timeout. Open questions count as not answered."""
-        for part in self._parts:
-            part.lose_connection(error)
+        self._losses += 1
+        self._last_loss = error
+        for producer in self._other_producers:
+            producer.lose_connection(error)
         for future in self._answers.values():
             if not future.done():
                 future.set_exception(error)
@@ -242,12 +287,22 @@ class SessionCore:
         self.check_open()
         async with self._lock:
             await self._flush_locked()
-            await self._call("session.event", {"events": [self._with_producer(event) for event in events]})
+            await self.call("session.event", {"events": [self._with_producer(event) for event in events]})
 
     def _with_producer(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
         return event if self.producer is None or "producer" in event else {**event, "producer": self.producer}
 
-    async def _call(self, method: str, params: Params) -> Result:
+    @overload
+    async def call(self, method: Literal["session.event", "session.output"], params: Params) -> EventsAccepted: ...
+
+    @overload
+    async def call(self, method: QuestionMethod, params: Params) -> QuestionOpened: ...
+
+    @overload
+    async def call(self, method: Literal["session.invite"], params: Params) -> Invitation: ...
+
+    async def call(self, method: Method, params: Params) -> Any:
+        """Calls a method for this session. A session that is over is noticed here."""
         try:
             return await self.hub.call(method, {"session_id": self.id, **params})
         except SessionStopped as error:
@@ -275,7 +330,7 @@ class SessionCore:
             del self._outputs[output_id]
             async with self._lock:
                 await self._flush_locked()
-                if output.unsent or output.is_begun:
+                if output.unsent or output.has_begun:
                     await self._send_output(output, True)
             return
         self._start_pump()
@@ -360,17 +415,18 @@ class SessionCore:
             params["language"] = output.language
         if output.content_type is not None:
             params["content_type"] = output.content_type
-        output.is_begun = True
-        await self._call("session.output", params)
+        output.has_begun = True
+        await self.call("session.output", params)
 
     # Questions
 
-    async def ask(self, method: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    async def ask(self, method: QuestionMethod, body: Mapping[str, Any]) -> Resolved:
         """Asks, and waits for the answer. If the caller is cancelled, the question is withdrawn."""
         self.check_open()
+        losses = self._losses
         async with self._lock:
             await self._flush_locked()
-            work = asyncio.ensure_future(self._call(method, self._with_producer(body)))
+            work = asyncio.ensure_future(self.call(method, self._with_producer(body)))
             self._asking.add(work)
             try:
                 result = await asyncio.shield(work)
@@ -379,22 +435,31 @@ class SessionCore:
                 raise
             finally:
                 self._asking.discard(work)
-        token = str(result["reply_token"])
+        token = result["reply_token"]
+        early = self._early_answers.pop(token, None)
+        if not self._asking:
+            self._early_answers.clear()
+        if token in self._reply_tokens:
+            raise MalformedResponse("the hub gave two questions the same reply token")
+        self._reply_tokens.add(token)
         self._open_questions.add(token)
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._answers[token] = future
-        early = self._early_answers.pop(token, None)
         if early is not None:
             future.set_result(early)
         elif self.stop_reason is not None:
             future.set_exception(SessionStopped(self.stop_reason))
+        elif self._losses != losses and self._last_loss is not None:
+            # Nobody would deliver the answer.
+            future.set_exception(self._last_loss)
         try:
             answer = await future
         except asyncio.CancelledError:
             runtime().spawn(self._withdraw(token))
             raise
-        except HubUnreachable:
-            # If the hub comes back while this program lives, nobody shall answer in vain.
+        except (HubUnreachable, MalformedResponse):
+            # The question may still be open at the hub. It is withdrawn as soon as the hub can be reached, so that nobody
+            # answers it in vain.
             runtime().spawn(self._withdraw(token))
             raise
         finally:
@@ -405,10 +470,12 @@ class SessionCore:
         if answer.get("status") == "stopped":
             self.stop("user")
             raise SessionStopped("user")
-        return answer
+        if method in _DECIDING_MEMBERS and _DECIDING_MEMBERS[method] not in answer:
+            raise MalformedResponse(f"the answer has no {_DECIDING_MEMBERS[method]}")
+        return cast("Resolved", answer)
 
-    async def _withdraw_when_asked(self, work: asyncio.Future[Result]) -> None:
-        await self._withdraw(str((await work)["reply_token"]))
+    async def _withdraw_when_asked(self, work: asyncio.Future[QuestionOpened]) -> None:
+        await self._withdraw((await work)["reply_token"])
 
     async def _withdraw(self, token: str) -> None:
         try:
@@ -422,7 +489,7 @@ class SessionCore:
     def new_call_id(self, given: str | None) -> str:
         if given is None:
             return "call_" + uuid.uuid4().hex
-        if _CALL_ID.match(given):
+        if _CALL_ID.fullmatch(given):
             return given
         return "call_" + hashlib.sha256(given.encode("utf-8", "replace")).hexdigest()[:32]
 
@@ -448,26 +515,26 @@ class SessionCore:
         await self.abandon_call(call)
 
     async def complete(
-        self, call: OpenCall, status: str, summary: Text, error: Text | None = None, *, is_library_text: bool = False
+        self, call: OpenCall, status: ToolStatus, summary: Text, error: Text | None = None, *, is_library_text: bool = False
     ) -> None:
         """Reports the outcome of a call, once."""
         if not call.is_open:
             return
         call.is_open = False
         self.calls.pop(call.id, None)
-        event: dict[str, Any] = {
+        event: ToolCompleted = {
             "type": "aaep:agent.tool.completed",
             "tool": call.tool,
             "tool_call_id": call.id,
             "status": status,
-            **summary_members(summary, self.hub.redact),
             "duration_ms": max(0, round((time.monotonic() - call.started_at) * 1000)),
         }
-        if error is not None:
-            event |= text_members("error_message", error, self.hub.redact, summary)
         if is_library_text and not self.is_english:
             event["localization_hints"] = _LIBRARY_HINTS
-        await self.send(event)
+        texts = summary_members(summary, self.hub.redact)
+        if error is not None:
+            texts |= text_members("error_message", error, self.hub.redact, summary)
+        await self.send({**event, **texts})
 
     async def abandon_call(self, call: OpenCall) -> None:
         """Reports that the agent abandoned a call."""
@@ -479,7 +546,7 @@ class SessionCore:
 
     # The end
 
-    async def end(self, event: Mapping[str, Any]) -> None:
+    async def end(self, event: Mapping[str, Any], *, is_library_text: bool = False) -> None:
         """Ends the session with a final event. Open questions are refused, and open calls and outputs are closed."""
         if self.stop_reason is not None or self.is_ended:
             return
@@ -489,7 +556,7 @@ class SessionCore:
             log.debug("an output could not be completed: %s", error)
         for call in list(self.calls.values()):
             await self.abandon_call(call)
-        # The question of a caller that was cancelled just now may still be open, and the hub does not end a session with one.
+        # A caller may have been cancelled whose question is not withdrawn yet. The hub does not end a session with an open question.
         for token in list(self._open_questions):
             await self._withdraw(token)
         if self.stop_reason is not None:
@@ -497,18 +564,19 @@ class SessionCore:
         async with self._lock:
             self.is_ended = True
             try:
-                await self._call("session.event", {"event": self._with_producer(event)})
+                hints = {"localization_hints": _LIBRARY_HINTS} if is_library_text and not self.is_english else {}
+                await self.call("session.event", {"event": self._with_producer({**event, **hints})})
             finally:
                 if self.hub.sessions.get(self.id) is self:
                     del self.hub.sessions[self.id]
-                for part in self._parts:
-                    part.stop("closed")
+                for producer in self._other_producers:
+                    producer.stop("closed")
                 for future in self._answers.values():
                     if not future.done():
                         future.set_exception(SessionStopped("closed"))
 
     async def abandon(self) -> None:
-        """Ends a session that its agent left."""
+        """Ends a session whose program stops without ending it."""
         summary = "The agent stopped in the middle of its work, so its session was ended."
         event = {
             "type": "aaep:agent.session.errored",
@@ -516,10 +584,9 @@ class SessionCore:
             "error_code": "AGENT_LEFT",
             "recoverable": False,
             "summary_normal": summary,
-            "localization_hints": _LIBRARY_HINTS,
         }
         try:
-            await self.end(event)
+            await self.end(event, is_library_text=True)
         except SaysoError as error:
             log.debug("an abandoned session could not be ended: %s", error)
 

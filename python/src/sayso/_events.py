@@ -6,6 +6,29 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from ._agent_api import (
+    CancelledBy,
+    Choice,
+    Clarification,
+    Confirmation,
+    ErrorCategory,
+    HandOff,
+    LocalizationHints,
+    Producer,
+    Progress,
+    ProgressUpdated,
+    ResponseKind,
+    Reversibility,
+    Risk,
+    SessionCancelled,
+    SessionCompleted,
+    SessionErrored,
+    SessionStart,
+    StateChanged,
+    Target,
+    Urgency,
+    Verbosity,
+)
 from ._json import to_json_value
 from ._text import Redactor, Text, concatenate, redact_value, summary_members, text_members, to_text
 from .errors import InvalidRequest
@@ -15,29 +38,18 @@ if TYPE_CHECKING:
 
 CORE_CONTEXT = "https://aaep-protocol.org/context/v1"
 
-Risk = Literal["low", "medium", "high"]
 State = Literal["idle", "thinking", "calling_tool", "writing_output", "deciding", "handing_off"]
-ErrorCategory = Literal["transient", "permanent", "requires_user", "unknown"]
-Target = Literal["human", "specialist_agent", "escalation_queue"]
-Reversibility = Literal["reversible", "reversible_with_effort", "irreversible"]
-ResponseKind = Literal["freetext", "yes_no", "numeric"]
-
-
-class Producer(TypedDict, total=False):
-    """An agent. Only `agent_id` is required."""
-
-    agent_id: str
-    agent_name: str
-    agent_version: str
-    model: str
-    manifest_uri: str
+#: The kinds of answers that an agent can permit besides its choices.
+ChosenKind = Literal["freetext", "yes_no", "numeric"]
+#: The body of a request: the described members, and their translations.
+Body = dict[str, Any]
 
 
 class EventOptions(TypedDict, total=False):
     """Members that every event can have."""
 
-    urgency: Literal["background", "normal", "critical"]
-    verbosity: Literal["terse", "normal", "detailed"]
+    urgency: Urgency
+    verbosity: Verbosity
     correlation_id: str
     #: Extensions by prefix, each with the address of its context and its body.
     extensions: Mapping[str, tuple[str, Mapping[str, Any]]]
@@ -78,7 +90,7 @@ def session_body(
     says: Text | None,
     publish_request: bool,
     person: str | None,
-    agent: Mapping[str, str] | str | None,
+    agent: Producer | str | None,
     language: str | None,
     text_direction: Literal["ltr", "rtl", "auto"] | None,
     available_languages: Iterable[str],
@@ -88,23 +100,24 @@ def session_body(
     expected_duration: float | None,
     tools: Iterable[str],
     states: Mapping[str, Text] | None,
-    producers: Iterable[Mapping[str, str]],
+    producers: Iterable[Producer],
     parent: str | None,
     options: Mapping[str, Any],
-) -> dict[str, Any]:
+) -> Body:
     redact = hub.redact
     summary = to_text(says if says is not None else request)
     primary = language or hub.language
-    body: dict[str, Any] = {**summary_members(summary, redact), **option_members(options, redact)}
+    texts = summary_members(summary, redact)
     if publish_request:
-        body |= text_members("request_text", request, redact, summary)
+        texts |= text_members("request_text", request, redact, summary)
+    body: SessionStart = {}
     if person is not None:
         body["requested_by"] = f"user:{person}"
     if expected_duration is not None:
         body["expected_duration_ms"] = milliseconds(expected_duration)
     if tool_names := list(tools):
         body["tools_available"] = tool_names
-    hints: dict[str, Any] = {"primary_language": primary}
+    hints: LocalizationHints = {"primary_language": primary}
     if text_direction is not None:
         hints["text_direction"] = text_direction
     others = [tag.replace("_", "-") for tag in summary.translations]
@@ -120,14 +133,18 @@ def session_body(
     body["localization_hints"] = hints
     if all_states := {**hub.states, **(states or {})}:
         body["states"] = [{"state": name, "words": _state_words(words, primary, redact)} for name, words in all_states.items()]
-    producer = {**hub.agent, **({"agent_id": agent} if isinstance(agent, str) else dict(agent or {}))}
+    producer: Producer = {**hub.agent}
+    if isinstance(agent, str):
+        producer["agent_id"] = agent
+    elif agent is not None:
+        producer.update(agent)
     if producer:
         body["producer"] = producer
-    if others_speaking := [dict(other) for other in producers]:
-        body["producers"] = others_speaking
+    if others_speaking := list(producers):
+        body["producers"] = list(others_speaking)
     if parent is not None:
         body["parent"] = parent
-    return body
+    return {**texts, **option_members(options, redact), **body}
 
 
 def _state_words(words: Text, primary: str, redact: Redactor) -> dict[str, str]:
@@ -138,13 +155,12 @@ def _state_words(words: Text, primary: str, redact: Redactor) -> dict[str, str]:
 
 def state_changed(
     state: str, says: Text | None, expected_duration: float | None, options: Mapping[str, Any], redact: Redactor
-) -> dict[str, Any]:
-    event: dict[str, Any] = {"type": "aaep:agent.state.changed", "to_state": state}
-    if says is not None:
-        event |= summary_members(says, redact)
+) -> Body:
+    event: StateChanged = {"type": "aaep:agent.state.changed", "to_state": state}
     if expected_duration is not None:
         event["expected_duration_ms"] = milliseconds(expected_duration)
-    return event | option_members(options, redact)
+    texts = summary_members(says, redact) if says is not None else {}
+    return {**event, **texts, **option_members(options, redact)}
 
 
 def progress_updated(
@@ -157,17 +173,19 @@ def progress_updated(
     eta: float | None,
     options: Mapping[str, Any],
     redact: Redactor,
-) -> dict[str, Any]:
-    summary = summary_members(says, redact)
-    described = redact(description) if description is not None else summary["summary_normal"]
-    progress: dict[str, Any] = {"description": described}
-    for name, value in (("percent", percent), ("step", step), ("total_steps", total_steps)):
-        if value is not None:
-            progress[name] = value
-    event: dict[str, Any] = {"type": "aaep:agent.progress.updated", "progress": progress, **summary}
+) -> Body:
+    texts = summary_members(says, redact)
+    progress: Progress = {"description": redact(description) if description is not None else texts["summary_normal"]}
+    if percent is not None:
+        progress["percent"] = percent
+    if step is not None:
+        progress["step"] = step
+    if total_steps is not None:
+        progress["total_steps"] = total_steps
+    event: ProgressUpdated = {"type": "aaep:agent.progress.updated", "progress": progress}
     if eta is not None:
         event["eta_ms"] = milliseconds(eta)
-    return event | option_members(options, redact)
+    return {**event, **texts, **option_members(options, redact)}
 
 
 def tool_members(
@@ -211,10 +229,14 @@ def confirmation(
     unchanged: Redactor = str
     is_irreversible = reversibility == "irreversible"
     # What the person agrees to is never shortened; the hub refuses a text that is too long.
-    body: dict[str, Any] = {
+    texts = {
         **text_members("action", action, unchanged, limit=None),
         **text_members("consequence", consequence, unchanged, limit=None),
         **summary_members(concatenate(action, consequence) if summary is None else to_text(summary).map(redact), unchanged),
+    }
+    body: Confirmation = {
+        "action": action.normal,
+        "consequence": consequence.normal,
         "timeout_seconds": whole_seconds(answer_timeout),
         "default_decision": "reject",
         "risk_level": risk,
@@ -230,7 +252,7 @@ def confirmation(
         body["allowed_replies"] = list(allowed_replies)
     if extra_context is not None:
         body["extra_context"] = redact_value(to_json_value(extra_context), redact)
-    return body | option_members(options, redact)
+    return {**body, **texts, **option_members(options, redact)}
 
 
 def clarification(
@@ -238,22 +260,20 @@ def clarification(
     *,
     context: Text | None,
     choices: Mapping[str, Text] | None,
-    accept: Iterable[ResponseKind],
+    accept: Iterable[ChosenKind],
     default_response: Text | None,
     answer_timeout: float,
     options: Mapping[str, Any],
     redact: Redactor,
 ) -> dict[str, Any]:
-    body: dict[str, Any] = {
-        **text_members("question", question, redact),
-        **summary_members(question, redact),
-        "timeout_seconds": whole_seconds(answer_timeout),
-    }
+    texts = {**text_members("question", question, redact), **summary_members(question, redact)}
     if context is not None:
-        body |= text_members("context", context, redact, question)
+        texts |= text_members("context", context, redact, question)
     if default_response is not None:
-        body |= text_members("default_response", default_response, redact, question)
-    kinds: list[str] = list(accept)
+        texts |= text_members("default_response", default_response, redact, question)
+    body: Clarification = {"question": texts["question"], "timeout_seconds": whole_seconds(answer_timeout)}
+    translated_choices: dict[str, list[Choice]] = {}
+    kinds: list[ResponseKind] = list(accept)
     if choices:
         kinds.append("multiple_choice")
         labels = {value: to_text(label).map(redact) for value, label in choices.items()}
@@ -263,11 +283,11 @@ def clarification(
                 value: (label if not label.translations else label.translations.get(tag)) for value, label in labels.items()
             }
             if all(translated.values()):
-                body[f"choices_{tag}"] = [
+                translated_choices[f"choices_{tag}"] = [
                     {"value": value, "label": label.normal} for value, label in translated.items() if label is not None
                 ]
     body["accepted_response_kinds"] = kinds or ["freetext"]
-    return body | option_members(options, redact)
+    return {**body, **texts, **translated_choices, **option_members(options, redact)}
 
 
 def hand_off(
@@ -281,13 +301,10 @@ def hand_off(
     timeout: float | None,
     options: Mapping[str, Any],
     redact: Redactor,
-) -> dict[str, Any]:
+) -> Body:
     summary = says if says is not None else reason
-    body: dict[str, Any] = {
-        "target_kind": target,
-        **text_members("reason", reason, redact, summary),
-        **summary_members(summary, redact),
-    }
+    texts = {**text_members("reason", reason, redact, summary), **summary_members(summary, redact)}
+    body: HandOff = {"target_kind": target, "reason": texts["reason"]}
     if urgency is not None:
         body["urgency_for_handoff"] = urgency
     if target_uri is not None:
@@ -296,7 +313,7 @@ def hand_off(
         body["packaged_context"] = redact_value(to_json_value(context), redact)
     if timeout is not None:
         body["timeout_seconds"] = whole_seconds(timeout)
-    return body | option_members(options, redact)
+    return {**body, **texts, **option_members(options, redact)}
 
 
 def completed(
@@ -309,17 +326,17 @@ def completed(
     options: Mapping[str, Any],
     redact: Redactor,
 ) -> dict[str, Any]:
-    event: dict[str, Any] = {
+    texts = summary_members(says, redact)
+    event: SessionCompleted = {
         "type": "aaep:agent.session.completed",
-        **summary_members(says, redact),
         "duration_ms": milliseconds(duration),
         "tool_invocations_count": tool_calls,
     }
     if output_summary is not None:
-        event |= text_members("output_summary", output_summary, redact, says)
+        texts |= text_members("output_summary", output_summary, redact, says)
     if result_uri is not None:
         event["result_uri"] = result_uri
-    return event | option_members(options, redact)
+    return {**event, **texts, **option_members(options, redact)}
 
 
 def errored(
@@ -333,10 +350,10 @@ def errored(
     options: Mapping[str, Any],
     redact: Redactor,
 ) -> dict[str, Any]:
-    event: dict[str, Any] = {
+    texts = summary_members(says, redact)
+    event: SessionErrored = {
         "type": "aaep:agent.session.errored",
         "error_category": category,
-        **summary_members(says, redact),
         "recoverable": category in ("transient", "requires_user") if recoverable is None else recoverable,
     }
     if code is not None:
@@ -344,26 +361,23 @@ def errored(
     if help_uri is not None:
         event["error_uri"] = help_uri
     if remediation_hint is not None:
-        event |= text_members("remediation_hint", remediation_hint, redact, says)
-    return event | option_members(options, redact)
+        texts |= text_members("remediation_hint", remediation_hint, redact, says)
+    return {**event, **texts, **option_members(options, redact)}
 
 
 def cancelled(
     says: Text,
     *,
-    by: str,
+    by: CancelledBy,
     reason: str | None,
     partial_result: Text | None,
     options: Mapping[str, Any],
     redact: Redactor,
 ) -> dict[str, Any]:
-    event: dict[str, Any] = {
-        "type": "aaep:agent.session.cancelled",
-        "cancelled_by": by,
-        **summary_members(says, redact),
-    }
+    texts = summary_members(says, redact)
+    event: SessionCancelled = {"type": "aaep:agent.session.cancelled", "cancelled_by": by}
     if reason is not None:
         event["cancellation_reason"] = reason
     if partial_result is not None:
-        event |= text_members("partial_result", partial_result, redact, says)
-    return event | option_members(options, redact)
+        texts |= text_members("partial_result", partial_result, redact, says)
+    return {**event, **texts, **option_members(options, redact)}

@@ -81,7 +81,7 @@ class HttpClient:
                 raise HubUnreachable("the hub's response is too large")
             try:
                 value = json.loads(body) if body else {}
-            except ValueError:
+            except (ValueError, RecursionError):
                 value = {}
             return response.status, value if isinstance(value, dict) else {}
         except ssl.SSLError as error:

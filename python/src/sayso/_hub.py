@@ -9,9 +9,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _events as events
+from ._agent_api import Producer
 from ._connection import Transport
 from ._core import HubCore, SessionCore
-from ._events import EventOptions, Producer
+from ._events import EventOptions
 from ._runtime import run_awaiting, run_blocking
 from ._session import AsyncSession, Invitation, Session
 from ._text import Text
@@ -103,7 +104,7 @@ class Hub:
                 says=says,
                 publish_request=publish_request,
                 person=person,
-                agent=agent if agent is None or isinstance(agent, str) else _strings(agent),
+                agent=agent,
                 language=language,
                 text_direction=text_direction,
                 available_languages=available_languages,
@@ -113,7 +114,7 @@ class Hub:
                 expected_duration=expected_duration,
                 tools=tools,
                 states=states,
-                producers=[_strings(producer) for producer in producers],
+                producers=producers,
                 parent=parent if parent is None or isinstance(parent, str) else parent.id,
                 options=options,
             )
@@ -125,8 +126,7 @@ class Hub:
     def join(self, invitation: Invitation, *, producer: Producer | None = None) -> SessionBlock:
         """Joins a session as the invited producer."""
         core = self._core
-        members = None if producer is None else _strings(producer)
-        return SessionBlock(lambda: core.join(invitation.session_id, invitation.invitation, members))
+        return SessionBlock(lambda: core.join(invitation.session_id, invitation.invitation, producer))
 
     def close(self) -> None:
         """Ends what is open and closes the connection."""
@@ -138,10 +138,6 @@ class Hub:
 
     def __repr__(self) -> str:
         return f"<Hub {self.address}>"
-
-
-def _strings(producer: Producer) -> dict[str, str]:
-    return {name: str(value) for name, value in producer.items()}
 
 
 def hub(
@@ -161,7 +157,7 @@ def hub(
 
     The token is `token`, else ``SAYSO_TOKEN``. `connect_timeout` is how long calls wait for a hub that does not answer.
     """
-    producer = {"agent_id": agent} if isinstance(agent, str) else _strings(agent or {})
+    producer: Producer | None = {"agent_id": agent} if isinstance(agent, str) else agent
     core = HubCore(
         url,
         token or os.environ.get("SAYSO_TOKEN") or None,

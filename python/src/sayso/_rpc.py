@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 from urllib.parse import quote, urlencode
 
+from ._agent_api import ROUTES
 from .errors import (
     AccessDenied,
     Finding,
@@ -22,9 +23,10 @@ from .errors import (
 
 Params = Mapping[str, Any]
 Result = dict[str, Any]
+QuestionMethod = Literal["session.ask", "session.clarify", "session.hand_off"]
 
 #: Calls that open a question. Over HTTP their answer is polled.
-QUESTION_METHODS = {"session.ask": "confirmations", "session.clarify": "clarifications", "session.hand_off": "handoffs"}
+QUESTION_METHODS = frozenset(get_args(QuestionMethod))
 
 #: Calls without an idempotency key.
 _WITHOUT_KEY = frozenset({"session.withdraw", "session.follow", "agent.manifest"})
@@ -53,39 +55,34 @@ def encode_rpc(number: int, method: str, params: Params, key: str) -> str:
 
 def to_http(method: str, params: Params) -> HttpRequest | None:
     """Translates a call to an HTTP request. Returns None for a call that HTTP does not need."""
-    if method == "session.follow":
+    route = ROUTES.get(method)
+    if route is None:
         return None
+    path, members = route.path, dict(params)
+    for name in ("session_id", "reply_token"):
+        if f"{{{name}}}" in path:
+            path = path.replace(f"{{{name}}}", quote(str(members.pop(name)), safe=""))
     if method == "agent.manifest":
-        manifest = params["manifest"]
-        body = manifest if isinstance(manifest, str) else dumps(manifest)
-        content_type = "application/jose" if isinstance(manifest, str) else "application/json"
-        return HttpRequest("PUT", "/agent/v1/manifest", body.encode(), content_type)
-    body_members = {name: value for name, value in params.items() if name != "session_id"}
-    if method == "session.start":
-        return HttpRequest("POST", "/agent/v1/sessions", dumps(body_members).encode())
-    path = "/agent/v1/sessions/" + quote(str(params["session_id"]), safe="")
+        manifest = members["manifest"]
+        if isinstance(manifest, str):
+            return HttpRequest(route.verb, path, manifest.encode(), "application/jose")
+        return HttpRequest(route.verb, path, dumps(manifest).encode())
     if method == "session.event":
-        events = params.get("events")
-        if events is None:
-            return HttpRequest("POST", path + "/events", dumps(params["event"]).encode())
-        lines = "\n".join(map(dumps, events))
-        return HttpRequest("POST", path + "/events", lines.encode(), "application/x-ndjson")
+        if "event" in members:
+            return HttpRequest(route.verb, path, dumps(members["event"]).encode())
+        lines = "\n".join(map(dumps, members["events"]))
+        return HttpRequest(route.verb, path, lines.encode(), "application/x-ndjson")
     if method == "session.output":
-        query = {
-            name: ("true" if value is True else str(value))
-            for name, value in body_members.items()
-            if name != "text" and value not in (None, False)
-        }
+        text = str(members.pop("text"))
+        query = {name: "true" if value is True else str(value) for name, value in members.items() if value not in (None, False)}
         suffix = "?" + urlencode(query) if query else ""
-        return HttpRequest("POST", path + "/output" + suffix, str(params["text"]).encode(), "text/plain; charset=utf-8")
-    if method == "session.withdraw":
-        return HttpRequest("DELETE", reply_path(params["session_id"], params["reply_token"]), None)
-    routes = {**QUESTION_METHODS, "session.invite": "invitations", "session.join": "join"}
-    return HttpRequest("POST", f"{path}/{routes[method]}", dumps(body_members).encode())
+        return HttpRequest(route.verb, path + suffix, text.encode(), "text/plain; charset=utf-8")
+    return HttpRequest(route.verb, path, dumps(members).encode() if members else None)
 
 
 def reply_path(session_id: str, token: str) -> str:
-    return f"/agent/v1/sessions/{quote(session_id, safe='')}/replies/{quote(token, safe='')}"
+    path = ROUTES["session.withdraw"].path
+    return path.replace("{session_id}", quote(session_id, safe="")).replace("{reply_token}", quote(token, safe=""))
 
 
 def problem_to_error(status: int, problem: Mapping[str, Any]) -> SaysoError:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from . import _gate
+from ._agent_api import Reversibility, Risk
 from ._consent import DEFAULT_ANSWER_TIMEOUT, BoundCall, Policy, Template, bind
 from ._current import current_core
-from ._events import Reversibility, Risk
 from ._text import Text
 
 P = ParamSpec("P")

@@ -23,6 +23,10 @@ class UntrustedHub(SaysoError):
     """The server cannot prove that it is the hub: a certificate that is not trusted, or a socket of another user."""
 
 
+class MalformedResponse(SaysoError):
+    """What the hub sent is not a message of the agent API, so it counts as no answer."""
+
+
 class AccessDenied(SaysoError):
     """The token is missing or does not permit the request."""
 

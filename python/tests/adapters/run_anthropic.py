@@ -2,8 +2,6 @@ from anthropic import AsyncAnthropic
 
 from sayso.anthropic import guard_tools, narrate
 
-CAN_CHANGE_ARGUMENTS = False
-
 
 async def run(case):
     client = AsyncAnthropic(base_url=case.url, api_key="x", max_retries=0)
@@ -15,5 +13,9 @@ async def run(case):
         stream=True,
         thread=False,
     )
-    async for _ in narrate(runner, session=case.session):
-        pass
+    async for stream in narrate(runner, session=case.session):
+        if case.changes_arguments:
+            # The runner calls the tools after the body of the loop, with the arguments that the message has then.
+            for block in (await stream.get_final_message()).content:
+                if block.type == "tool_use":
+                    block.input = {"what": "everything"}

@@ -5,7 +5,8 @@ from langgraph.prebuilt import tools_condition
 
 from sayso.langgraph import SaysoCallback, tool_node
 
-CAN_CHANGE_ARGUMENTS = False
+#: The only wrapper that `ToolNode` takes is the gate, and callbacks get a copy of the arguments.
+NO_HOOK = "ToolNode has no hook after its wrapper"
 
 
 async def run(case):

@@ -4,7 +4,8 @@ from openai import AsyncOpenAI
 
 from sayso.openai import Tools
 
-CAN_CHANGE_ARGUMENTS = False
+#: The handler of this package receives `requires_action` and calls the functions itself.
+NO_HOOK = "the event handler is the adapter itself"
 warnings.simplefilter("ignore", DeprecationWarning)
 
 

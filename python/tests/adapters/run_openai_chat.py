@@ -2,7 +2,8 @@ from openai import AsyncOpenAI
 
 from sayso.openai import Tools, narrate_chat
 
-CAN_CHANGE_ARGUMENTS = False
+#: The agent passes the model's tool calls to `run_chat` itself. The SDK has no hook between the two.
+NO_HOOK = "the loop is the agent's own"
 SCHEMAS = [
     {
         "type": "function",

@@ -3,7 +3,9 @@ from openai.lib.responses_tool_runner import AsyncRegisteredFunction, AsyncRespo
 
 from sayso.openai import guard_functions, narrator
 
-CAN_CHANGE_ARGUMENTS = False
+#: `AsyncResponsesToolRunner` parses the arguments of each call and passes them to `execute`. `on_event` gets the events of the stream,
+#: and the runner refuses a response that differs from them.
+NO_HOOK = "the runner has no hook between the response and the function"
 
 
 def registered(function, argument):

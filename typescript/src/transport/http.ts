@@ -7,15 +7,19 @@
 import type { Agent, IncomingMessage, RequestOptions } from "node:http";
 
 import type { HubAddress } from "../location.js";
-import { HubUnreachableError, SaysoError, SessionStoppedError, type StopReason } from "../errors.js";
+import { HubUnreachableError, MalformedResponseError, SaysoError, SessionStoppedError, type StopReason } from "../errors.js";
 import { builtin, sleep, unref } from "../runtime.js";
-import { ROUTES } from "../agent-api.generated.js";
-import { backoffMs, newKey, toError, type CallMethod, type Params, type ReplyOutcome, type Transport } from "./transport.js";
+import { ROUTES, type Reply, type Results } from "../agent-api.generated.js";
+import { checkReply, checkResult } from "./check.js";
+import { backoffMs, newKey, toError, type CallMethod, type Params, type Transport } from "./transport.js";
 
 /** How long one long poll waits. The hub allows 300 seconds; proxies often allow less than 60. */
 const POLL_SECONDS = 25;
 /** How often an open session is checked. The hub ends a session after 300 seconds of silence. */
 const CHECK_MS = 10_000;
+
+/** The largest response that is accepted from the hub. */
+const MAX_RESPONSE_CHARS = 64 * 1024 * 1024;
 
 export interface HttpRequest {
   readonly method: string;
@@ -41,7 +45,7 @@ export async function httpClient(address: HubAddress, token: string | undefined,
       if (body !== undefined) init.body = body;
       if (signal !== undefined) init.signal = signal;
       const response = await fetchFunction(new URL(path, address.url), init);
-      return { status: response.status, text: await response.text() };
+      return { status: response.status, text: await readText(response) };
     };
   }
   const http = await builtin<typeof import("node:http")>("node:http");
@@ -52,14 +56,39 @@ export async function httpClient(address: HubAddress, token: string | undefined,
       if (signal !== undefined) options.signal = signal;
       const request = http.request(options, (response: IncomingMessage) => {
         const parts: string[] = [];
+        let size = 0;
         response.setEncoding("utf8");
-        response.on("data", (part: string) => parts.push(part));
+        response.on("data", (part: string) => {
+          size += part.length;
+          if (size > MAX_RESPONSE_CHARS) request.destroy(tooLarge());
+          else parts.push(part);
+        });
         response.on("end", () => resolve({ status: response.statusCode ?? 0, text: parts.join("") }));
         response.on("error", reject);
       });
       request.on("error", reject);
       request.end(body);
     });
+}
+
+/** Reads a body up to the limit. */
+async function readText(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for (const reader = response.body?.getReader(); reader !== undefined; ) {
+    const { done, value } = await reader.read();
+    text += decoder.decode(value, { stream: !done });
+    if (done) break;
+    if (text.length > MAX_RESPONSE_CHARS) {
+      await reader.cancel().catch(() => {});
+      throw tooLarge();
+    }
+  }
+  return text;
+}
+
+function tooLarge(): MalformedResponseError {
+  return new MalformedResponseError("the hub's response is too large");
 }
 
 export class HttpTransport implements Transport {
@@ -75,16 +104,16 @@ export class HttpTransport implements Transport {
     private readonly checkMs: number = CHECK_MS,
   ) {}
 
-  async call(method: CallMethod, params: Params, signal?: AbortSignal): Promise<Record<string, unknown>> {
+  async call<M extends CallMethod>(method: M, params: Params, signal?: AbortSignal): Promise<Results[M]> {
     const request = toHttp(method, params);
     const headers = { "Idempotency-Key": newKey(), ...request.headers };
-    return (await this.request({ ...request, headers }, signal)) as Record<string, unknown>;
+    return checkResult(method, await this.request({ ...request, headers }, signal));
   }
 
-  async waitForReply(sessionId: string, replyToken: string, signal?: AbortSignal): Promise<ReplyOutcome> {
+  async waitForReply(sessionId: string, replyToken: string, signal?: AbortSignal): Promise<Reply> {
     const path = `${sessionPath(sessionId)}/replies/${encodeURIComponent(replyToken)}?wait=${POLL_SECONDS}`;
     for (;;) {
-      const outcome = (await this.request({ method: "GET", path }, signal)) as ReplyOutcome;
+      const outcome = checkReply(await this.request({ method: "GET", path }, signal));
       if (outcome.status !== "pending") return outcome;
       signal?.throwIfAborted();
     }

@@ -1,6 +1,6 @@
 /** How the client talks to the hub's agent API. `docs/agent-api.md` describes the requests. */
 
-import type { Method } from "../agent-api.generated.js";
+import type { Method, Reply, Results } from "../agent-api.generated.js";
 import {
   AccessDeniedError,
   HubFailedError,
@@ -18,25 +18,12 @@ export type Params = Record<string, unknown>;
 /** The methods that are sent with {@link Transport.call}. The others have methods of their own. */
 export type CallMethod = Exclude<Method, "session.withdraw">;
 
-/** How a question or a hand-off was resolved, as the hub wrote it. */
-export interface ReplyOutcome {
-  readonly status?: unknown;
-  readonly decision?: unknown;
-  readonly response?: unknown;
-  readonly by?: unknown;
-  readonly outcome?: unknown;
-  readonly note?: unknown;
-  readonly principal?: unknown;
-  readonly receipt?: unknown;
-  readonly receipt_signature?: unknown;
-}
-
 /** A connection to a hub. All methods reject with a {@link SaysoError}, or with the signal's reason. */
 export interface Transport {
   /** Sends a request. It is repeated after a lost connection; the idempotency key makes the hub execute it once. */
-  call(method: CallMethod, params: Params, signal?: AbortSignal): Promise<Record<string, unknown>>;
+  call<M extends CallMethod>(method: M, params: Params, signal?: AbortSignal): Promise<Results[M]>;
   /** Waits until a question or a hand-off is resolved. */
-  waitForReply(sessionId: string, replyToken: string, signal?: AbortSignal): Promise<ReplyOutcome>;
+  waitForReply(sessionId: string, replyToken: string, signal?: AbortSignal): Promise<Reply>;
   /** Withdraws a question. Does nothing if it is already resolved. */
   withdraw(sessionId: string, replyToken: string): Promise<void>;
   /** Calls `onStopped` once when the session ends without the agent's doing. Returns a function that ends the watch. */
@@ -58,10 +45,15 @@ export function toError(status: number, problem: unknown): SaysoError {
     case 429:
       return new LimitReachedError(text);
     case 422:
-      return new RuleViolationError(text, Array.isArray(findings) ? (findings as RuleViolation[]) : []);
+      return new RuleViolationError(text, Array.isArray(findings) ? findings.filter(isViolation) : []);
     default:
       return status >= 500 ? new HubFailedError(text) : new InvalidInputError(text);
   }
+}
+
+function isViolation(finding: unknown): finding is RuleViolation {
+  const { rule, pointer, message } = (typeof finding === "object" && finding !== null ? finding : {}) as Record<string, unknown>;
+  return typeof rule === "string" && typeof pointer === "string" && typeof message === "string";
 }
 
 export function toStopReason(reason: unknown): StopReason {

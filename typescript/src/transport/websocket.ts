@@ -5,10 +5,12 @@
  * the hub executes it once.
  */
 
-import { HubUnreachableError, type StopReason } from "../errors.js";
+import type { Reply, Resolved, Results, Stopped } from "../agent-api.generated.js";
+import { HubUnreachableError, MalformedResponseError, SaysoError, type StopReason } from "../errors.js";
 import { orAborted, sleep, unref } from "../runtime.js";
+import { checkNotification, checkResult } from "./check.js";
 import type { TextSocket } from "./socket.js";
-import { backoffMs, newKey, toError, toStopReason, type CallMethod, type Params, type ReplyOutcome, type Transport } from "./transport.js";
+import { backoffMs, newKey, toError, toStopReason, type CallMethod, type Params, type Transport } from "./transport.js";
 
 /** The hub sends something at least this often if it is asked, so a longer silence means that the connection is lost. */
 const SILENCE_MS = 60_000;
@@ -21,13 +23,14 @@ const MAX_EARLY_OUTCOMES = 256;
 const STOP_REASON_MS = 100;
 
 interface PendingCall {
+  readonly method: keyof Results;
   readonly text: string;
-  readonly resolve: (result: Record<string, unknown>) => void;
+  readonly resolve: (result: Results[keyof Results]) => void;
   readonly reject: (error: Error) => void;
 }
 
 interface Waiter {
-  readonly resolve: (outcome: ReplyOutcome) => void;
+  readonly resolve: (outcome: Reply) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -40,7 +43,7 @@ export class WebSocketTransport implements Transport {
   private nextId = 1;
   private readonly pending = new Map<number, PendingCall>();
   private readonly waiters = new Map<string, Waiter>();
-  private readonly early = new Map<string, ReplyOutcome>();
+  private readonly early = new Map<string, Reply>();
   private readonly watches = new Map<string, (reason: StopReason) => void>();
   private lastMessageAt = 0;
   private heartbeat: ReturnType<typeof setInterval> | undefined;
@@ -56,19 +59,21 @@ export class WebSocketTransport implements Transport {
     if (first !== undefined) this.use(first);
   }
 
-  call(method: CallMethod, params: Params, signal?: AbortSignal): Promise<Record<string, unknown>> {
+  call<M extends CallMethod>(method: M, params: Params, signal?: AbortSignal): Promise<Results[M]> {
     // Publishing a manifest twice has no other effect, and takes no key.
     const key = method === "agent.manifest" ? {} : { idempotency_key: newKey() };
     return orAborted(this.send(method, { ...params, ...key }), signal);
   }
 
-  waitForReply(_sessionId: string, replyToken: string, signal?: AbortSignal): Promise<ReplyOutcome> {
+  waitForReply(_sessionId: string, replyToken: string, signal?: AbortSignal): Promise<Reply> {
     const early = this.early.get(replyToken);
     if (early !== undefined) {
       this.early.delete(replyToken);
       return Promise.resolve(early);
     }
-    const outcome = new Promise<ReplyOutcome>((resolve, reject) => this.waiters.set(replyToken, { resolve, reject }));
+    const outcome = new Promise<Reply>((resolve, reject) => this.waiters.set(replyToken, { resolve, reject }));
+    // Without a connection nobody would deliver the answer.
+    if (this.socket === undefined && !this.isClosed) void this.reconnect();
     return orAborted(outcome, signal).finally(() => this.waiters.delete(replyToken));
   }
 
@@ -90,12 +95,12 @@ export class WebSocketTransport implements Transport {
     this.drop();
   }
 
-  private send(method: string, params: Params): Promise<Record<string, unknown>> {
+  private send<M extends keyof Results>(method: M, params: Params): Promise<Results[M]> {
     if (this.isClosed) return Promise.reject(new HubUnreachableError("the client was closed"));
     const id = this.nextId++;
     const text = JSON.stringify({ jsonrpc: "2.0", id, method, params });
     return new Promise((resolve, reject) => {
-      this.pending.set(id, { text, resolve, reject });
+      this.pending.set(id, { method, text, resolve: resolve as PendingCall["resolve"], reject });
       if (this.socket !== undefined) this.socket.send(text);
       else void this.reconnect();
     });
@@ -156,8 +161,9 @@ export class WebSocketTransport implements Transport {
 
   private async follow(sessionId: string): Promise<void> {
     const id = this.nextId++;
-    const text = JSON.stringify({ jsonrpc: "2.0", id, method: "session.follow", params: { session_id: sessionId } });
-    const followed = new Promise<Record<string, unknown>>((resolve, reject) => this.pending.set(id, { text, resolve, reject }));
+    const method = "session.follow";
+    const text = JSON.stringify({ jsonrpc: "2.0", id, method, params: { session_id: sessionId } });
+    const followed = new Promise((resolve, reject) => this.pending.set(id, { method, text, resolve, reject }));
     this.socket?.send(text);
     try {
       await followed;
@@ -170,37 +176,52 @@ export class WebSocketTransport implements Transport {
 
   private receive(text: string): void {
     this.lastMessageAt = Date.now();
-    let message: unknown;
     try {
-      message = JSON.parse(text);
-    } catch {
-      return;
+      const message = parseJson(text);
+      for (const one of Array.isArray(message) ? message : [message]) this.handle(one);
+    } catch (error) {
+      // Whatever is undecided counts as no. The next call connects again.
+      this.reject(error as MalformedResponseError);
+      this.drop();
     }
-    for (const one of Array.isArray(message) ? message : [message]) this.handle(one as Record<string, unknown>);
     this.closeIfIdle();
   }
 
-  private handle(message: Record<string, unknown>): void {
-    if (typeof message["id"] === "number") {
-      const call = this.pending.get(message["id"]);
-      this.pending.delete(message["id"]);
-      const error = message["error"] as { code?: number; message?: string; data?: { status?: number } } | undefined;
-      if (error === undefined) call?.resolve((message["result"] ?? {}) as Record<string, unknown>);
-      else call?.reject(toError(error.data?.status ?? STATUS[error.code ?? 0] ?? 400, error.data ?? { title: error.message }));
-      return;
-    }
-    const params = (message["params"] ?? {}) as Record<string, unknown>;
-    if (message["method"] === "session.resolved") {
-      const token = String(params["reply_token"]);
-      const waiter = this.waiters.get(token);
-      if (waiter !== undefined) waiter.resolve(params);
-      else this.keepEarly(token, params);
-    } else if (message["method"] === "session.stopped") {
-      this.stop(String(params["session_id"]), toStopReason(params["reason"]));
+  private handle(message: unknown): void {
+    if (typeof message !== "object" || message === null) throw new MalformedResponseError("the hub sent something that is not JSON-RPC");
+    const { id, method, params, result, error } = message as Record<string, unknown>;
+    if (typeof method === "string") this.notify(method, params);
+    else if (typeof id === "number") this.respond(id, result, error);
+  }
+
+  private respond(id: number, result: unknown, error: unknown): void {
+    const call = this.pending.get(id);
+    if (call === undefined) return;
+    this.pending.delete(id);
+    if (typeof error === "object" && error !== null) return call.reject(toCallError(error));
+    try {
+      call.resolve(checkResult(call.method, result));
+    } catch (malformed) {
+      call.reject(malformed as MalformedResponseError);
     }
   }
 
-  private keepEarly(token: string, outcome: ReplyOutcome): void {
+  private notify(method: string, params: unknown): void {
+    const checked = checkNotification(method, params);
+    if (method === "session.resolved") {
+      const resolved = checked as Resolved;
+      const waiter = this.waiters.get(resolved.reply_token);
+      if (waiter !== undefined) waiter.resolve(resolved);
+      else this.keepEarly(resolved.reply_token, resolved);
+    } else if (method === "session.stopped") {
+      const { session_id: sessionId, reason } = checked as Stopped;
+      this.stop(sessionId, toStopReason(reason));
+    }
+  }
+
+  /** Keeps the first answer to a question that nobody waits for yet. */
+  private keepEarly(token: string, outcome: Reply): void {
+    if (this.early.has(token)) return;
     if (this.early.size >= MAX_EARLY_OUTCOMES) this.early.delete(this.early.keys().next().value as string);
     this.early.set(token, outcome);
   }
@@ -213,11 +234,16 @@ export class WebSocketTransport implements Transport {
 
   /** Fails everything that waits. What is undecided counts as no. */
   private fail(error: Error): void {
+    this.reject(error);
+    for (const sessionId of [...this.watches.keys()]) this.stop(sessionId, "unreachable");
+  }
+
+  /** Fails the calls and questions that wait. */
+  private reject(error: Error): void {
     const waiting = [...this.pending.values(), ...this.waiters.values()];
     this.pending.clear();
     this.waiters.clear();
     for (const { reject } of waiting) reject(error);
-    for (const sessionId of [...this.watches.keys()]) this.stop(sessionId, "unreachable");
   }
 
   private closeIfIdle(): void {
@@ -235,4 +261,20 @@ export class WebSocketTransport implements Transport {
     this.socket = undefined;
     socket?.close();
   }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new MalformedResponseError("the hub sent something that is not JSON", { cause: error });
+  }
+}
+
+/** Returns the error for a JSON-RPC error of the hub. */
+function toCallError(error: object): SaysoError {
+  const { code, message, data } = error as { code?: unknown; message?: unknown; data?: unknown };
+  const problem = typeof data === "object" && data !== null ? data : { title: message };
+  const { status } = problem as { status?: unknown };
+  return toError(typeof status === "number" ? status : (STATUS[Number(code)] ?? 400), problem);
 }

@@ -1,6 +1,6 @@
 //! The Python package: its own tests and checks, and each adapter against its real framework in an environment of its own.
 //!
-//! `python/requirements/NAME.txt` pins every package of an environment; those of `cargo xtask test` by hash too. An environment is created again when its file changes.
+//! `python/requirements/NAME.txt` pins every package of an environment by version and hash. An environment is created again when its file changes.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -62,7 +62,7 @@ pub(super) fn add_stages(
 fn test_core(log: &StageLog) -> StageResult {
     let folder = install(log, CORE)?;
     let run = |arguments: &[&str]| log.run(python(&folder).args(["-m"]).args(arguments));
-    run(&["ruff", "check", "src", "tests", "examples"])?;
+    run(&["ruff", "check", "src", "tests", "examples", "scripts"])?;
     run(&["mypy"])?;
     run(&["pytest", "-q", "tests", "--ignore=tests/adapters", "--ignore=tests/peers"])?;
     Ok(().into())
@@ -125,8 +125,8 @@ mod tests {
     }
 
     #[test]
-    fn every_package_of_the_representative_part_has_a_hash() {
-        for name in [CORE, "langchain", "openai-agents"] {
+    fn every_package_of_every_environment_has_a_hash() {
+        for name in ENVIRONMENTS.iter().map(|it| it.name).chain([CORE, PEERS]) {
             let pins =
                 std::fs::read_to_string(root().join(format!("python/requirements/{name}.txt"))).expect(name);
             let lines: Vec<_> = pins.lines().collect();

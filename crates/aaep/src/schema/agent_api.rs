@@ -5,9 +5,9 @@
 use crate::event::{ENVELOPE, EventType};
 use crate::json::{self, JsonWriter};
 use crate::message::MessageType;
-use crate::record::Field;
+use crate::record::{Field, FieldType};
 
-use super::{build_message_schema, indent, write_const, write_field_type, write_name_list};
+use super::{build_message_schema, indent, write_const, write_field_type, write_name_list, write_properties};
 
 /// Members of the envelope that an agent may set. The hub writes the others.
 const AGENT_MEMBERS: [&str; 7] =
@@ -15,6 +15,9 @@ const AGENT_MEMBERS: [&str; 7] =
 
 /// Members that the hub completes if an agent leaves them out.
 const COMPLETED_MEMBERS: [&str; 4] = ["summary_normal", "from_state", "reply_token", "tool_call_id"];
+
+/// The producer that speaks, by its id. Only the start of a session describes producers.
+const SPEAKER: &str = r#"{"oneOf":[{"type":"string"},{"type":"object","properties":{"agent_id":{"type":"string"}},"required":["agent_id"]}]}"#;
 
 /// One operation of the agent API.
 struct Operation {
@@ -177,7 +180,7 @@ const OPERATIONS: [Operation; 12] = [
 ];
 
 /// Schemas of bodies that are not events.
-const SMALL_SCHEMAS: [(&str, &str); 14] = [
+const SMALL_SCHEMAS: [(&str, &str); 17] = [
     ("AgentEvents", r#"{"type":"string","description":"One AgentEvent on each line."}"#),
     ("OutputPiece", r#"{"type":"string","description":"A piece of text, in pieces of any size."}"#),
     (
@@ -220,6 +223,18 @@ const SMALL_SCHEMAS: [(&str, &str); 14] = [
     (
         "Problem",
         r#"{"type":"object","properties":{"title":{"type":"string"},"status":{"type":"integer"},"findings":{"type":"array","items":{"type":"object","properties":{"rule":{"type":"string"},"pointer":{"type":"string"},"message":{"type":"string"}}}}},"required":["title","status"]}"#,
+    ),
+    (
+        "Resolved",
+        r##"{"allOf":[{"$ref":"#/components/schemas/Reply"},{"type":"object","properties":{"session_id":{"type":"string"},"reply_token":{"type":"string"}},"required":["session_id","reply_token"]}]}"##,
+    ),
+    (
+        "Stopped",
+        r##"{"type":"object","properties":{"session_id":{"type":"string"},"reason":{"$ref":"#/components/schemas/SessionStopReason"}},"required":["session_id","reason"]}"##,
+    ),
+    (
+        "Followed",
+        r#"{"type":"object","properties":{"session_id":{"type":"string"},"state":{"type":"string"}},"required":["session_id"]}"#,
     ),
     (
         "SessionStopReason",
@@ -336,6 +351,12 @@ fn write_rpc(writer: &mut JsonWriter) {
         writer.text("session.resolved");
         writer.text("session.stopped");
     });
+    // What the hub sends and no route returns: the result of `session.follow`, and the parameters of the notifications.
+    writer.key("messages").object(|writer| {
+        write_reference(writer.key("session.follow"), "Followed");
+        write_reference(writer.key("session.resolved"), "Resolved");
+        write_reference(writer.key("session.stopped"), "Stopped");
+    });
 }
 
 fn write_schemas(writer: &mut JsonWriter) {
@@ -391,7 +412,12 @@ fn write_event(writer: &mut JsonWriter, core_type: &EventType) {
         write_const(writer.key("type"), core_type.as_str());
     }
     for field in fields.iter().filter(|field| field.name != "reply_token") {
-        write_field_type(writer.key(field.name), &field.value_type);
+        match &field.value_type {
+            FieldType::Record { fields, .. } if field.name == "producer" => {
+                write_producer(writer.key(field.name), core_type, fields);
+            }
+            value_type => write_field_type(writer.key(field.name), value_type),
+        }
     }
     for (name, schema) in hub_members(core_type) {
         writer.key(name).raw(schema);
@@ -405,6 +431,19 @@ fn write_event(writer: &mut JsonWriter, core_type: &EventType) {
         .chain((!is_body).then_some("type"))
         .collect();
     write_name_list(writer, "required", &required);
+}
+
+/// Writes who speaks. Only the start of a session describes the producer; the hub completes its id from the token.
+fn write_producer(writer: &mut JsonWriter, core_type: &EventType, fields: &[Field]) {
+    if *core_type != EventType::SessionStarted {
+        writer.raw(SPEAKER);
+        return;
+    }
+    writer.object(|writer| {
+        let all: Vec<_> = fields.iter().collect();
+        write_properties(writer, &all, |writer, field| write_field_type(writer, &field.value_type));
+        writer.key("additionalProperties").boolean(false);
+    });
 }
 
 /// Returns the members of an event or a body that only the hub reads; listeners do not receive them in this form.
