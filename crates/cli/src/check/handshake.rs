@@ -9,7 +9,7 @@ use aaep::message::{
     Boundary, Capabilities, EventFilters, Message, ReasonCode, SubscriptionAccepted, SubscriptionRequest,
 };
 use listen::client::{ConnectionError, fetch_manifest};
-use listen::{ManifestPolicy, ManifestStatus, Phrases};
+use listen::{ManifestPolicy, ManifestStatus};
 
 use super::behaviour::Behaviour;
 use super::conversation::{Conversation, SubscribeAnswer, Target};
@@ -70,6 +70,8 @@ async fn check_request(
         SubscribeAnswer::Rejected(rejected) if rejected.reason_code == ReasonCode::AuthenticationRequired => {
             return Err(ConnectionError::TokenRequired);
         }
+        // Nothing has been answered yet, so this may be no producer at all, or one that demands a certificate.
+        SubscribeAnswer::Other(None) => return Err(ConnectionError::ClosedBeforeResponse),
         SubscribeAnswer::Rejected(rejected) => {
             // Is it the unknown capability?
             let mut again = Conversation::open("request without extension", target).await?;
@@ -140,8 +142,8 @@ pub(super) async fn check_signature(
             if let Some(text) = &offer.signed_manifest {
                 let status = policy.verify(text, Some(&offer), target.address.transport_name());
                 if !matches!(status, ManifestStatus::Verified(_)) {
-                    let text = status.describe(Phrases::for_languages(&[]));
-                    talk.report(Behaviour::MANIFEST_SIGNATURE, text.trim_end_matches('.'));
+                    let found = "it is not signed with a trusted key, or does not fit the offer";
+                    talk.report(Behaviour::MANIFEST_SIGNATURE, found);
                 }
             }
             CheckOutcome::Done

@@ -104,10 +104,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         check.run(agent, arguments.listen_time()).await
     });
     runtime.shutdown_background();
-    checked.map_err(|failure| match failure {
-        CheckFailure::Unreachable(error) => format!("cannot check {}: {error}", address.url()),
-        CheckFailure::Agent(reason) => format!("the agent of the check failed: {reason}"),
-    })?;
+    if let Err(failure) = checked {
+        let message = match failure {
+            CheckFailure::Unreachable(error) => format!("cannot check {}: {error}", address.url()),
+            CheckFailure::Agent(reason) => format!("the agent of the check failed: {reason}"),
+        };
+        // What was found until then may be the reason.
+        if !report.has_errors() {
+            return Err(CommandError::cannot_run(message));
+        }
+        print_stderr(&format!("sayso: {message}"));
+    }
     Ok(if report.finish() { ExitStatus::FaultsFound } else { ExitStatus::Success })
 }
 

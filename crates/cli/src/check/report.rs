@@ -81,6 +81,11 @@ impl CheckReport {
         self.parts.push(part);
     }
 
+    /// Whether an error was found.
+    pub(super) fn has_errors(&self) -> bool {
+        self.report.has_errors()
+    }
+
     /// Prints the summary. Returns whether there was an error.
     pub(super) fn finish(mut self) -> bool {
         let details = write_object(|writer| {

@@ -84,9 +84,11 @@ pub(super) async fn run(
             (0, Answer::Granted(_)) => result.was_refusal_ignored = true,
             (0, Answer::Refused(_)) => {}
             (1, Answer::Granted(granted)) => {
-                let nothing = async |_: String| Ok::<_, std::io::Error>(String::new());
-                // The call does nothing, so it cannot fail. The hub may refuse it, which the check reports as a lost consent.
-                result.was_consent_ignored = session.call(granted, nothing).await.is_err();
+                // The hub may refuse the call, although it is the one that was accepted.
+                match session.start_call(granted).await {
+                    Ok(call) => call.succeed(text("Nothing was done.", "Done.")).await?,
+                    Err(_) => result.was_consent_ignored = true,
+                }
             }
             (1, Answer::Refused(_)) => result.was_consent_ignored = true,
             (_, answer) => result.was_silence_consent = matches!(answer, Answer::Granted(_)),

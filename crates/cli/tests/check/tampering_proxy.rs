@@ -294,9 +294,10 @@ fn forward(
     if header(&headers, "upgrade").is_some() {
         // The agent of the check talks over WebSocket. It is not examined.
         write!(hub, "{first}")?;
-        for (name, value) in &headers {
+        for (name, value) in headers.iter().filter(|(name, _)| name != "host") {
             write!(hub, "{name}: {value}\r\n")?;
         }
+        write!(hub, "host: {hub_address}\r\n")?;
         write!(hub, "\r\n")?;
         let (mut from_hub, mut to_client) = (hub.try_clone()?, client.try_clone()?);
         std::thread::spawn(move || {
@@ -317,9 +318,10 @@ fn forward(
     }
     let body = if exchange.body.is_null() { String::new() } else { exchange.body.to_string() };
     write!(hub, "{first}")?;
-    for (name, value) in headers.iter().filter(|(name, _)| name != "content-length") {
+    for (name, value) in headers.iter().filter(|(name, _)| name != "content-length" && name != "host") {
         write!(hub, "{name}: {value}\r\n")?;
     }
+    write!(hub, "host: {hub_address}\r\n")?;
     write!(hub, "content-length: {}\r\n\r\n{body}", body.len())?;
     exchange.body = asked;
     let mut from_hub = BufReader::new(hub);
