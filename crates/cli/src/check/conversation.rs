@@ -36,7 +36,12 @@ pub(super) struct Conversation {
     findings: Vec<CheckFinding>,
     /// Received events that were not returned yet.
     backlog: VecDeque<ReceivedEvent>,
+    /// Until when events may arrive that the producer sent before it knew that the subscription was closed.
+    in_flight_until: Option<Instant>,
 }
+
+/// How long events may be on their way, after the subscription was closed.
+const IN_FLIGHT_TIME: Duration = Duration::from_secs(2);
 
 /// A finding at a line of a conversation.
 pub(super) struct CheckFinding {
@@ -90,6 +95,7 @@ impl Conversation {
             lines: Vec::new(),
             findings: Vec::new(),
             backlog: VecDeque::new(),
+            in_flight_until: None,
         })
     }
 
@@ -181,7 +187,8 @@ impl Conversation {
     pub(super) async fn close(&mut self, quiet: Duration) -> Result<(), ConnectionError> {
         let Some(subscription) = self.subscription_id().cloned() else { return Ok(()) };
         self.send(&close_message(&subscription)).await?;
-        // The recording checker reports events after the close.
+        self.in_flight_until = Some(Instant::now() + IN_FLIGHT_TIME);
+        // The recording checker reports later events.
         while let Arrival::Event(_) = self.receive(quiet).await? {}
         Ok(())
     }
@@ -241,7 +248,9 @@ impl Conversation {
         if event.as_ref().is_some_and(|event| matches!(event.kind.as_str(), "sayso:gap" | "sayso:place")) {
             return TakenIn::Nothing;
         }
-        self.record(text);
+        if self.in_flight_until.is_none_or(|until| Instant::now() >= until) {
+            self.record(text);
+        }
         match event {
             None => TakenIn::Nothing,
             Some(event) => match event.kind.as_str() {

@@ -195,18 +195,10 @@ impl EventCheck<'_> {
                 .await?
                 .without_rules(&[Rule::IRREVERSIBLE_CONSENT]),
         };
-        let has_agent = agent.is_some();
         let mut questions = Questions::default();
-        if let Some(access) = agent {
-            questions.all = run_agent(&mut all, &access, self.level).await?;
-        }
-        listen(&mut all, listen_time, !has_agent && self.level >= 2, &mut questions).await?;
-        let Subscriptions { mut main, mut filtered, mut silent } = all;
-        check_critical_events(&mut filtered, &mut questions).await?;
-        for talk in [&mut main, &mut silent] {
-            talk.close(QUIET_TIME).await?;
-        }
-        filtered.close(QUIET_TIME).await?;
+        // Whatever goes wrong, what was found until then is reported.
+        let outcome = examine(&mut all, agent, listen_time, self.level, &mut questions).await;
+        let Subscriptions { main, filtered, silent } = all;
         self.report.add(main, 1, CheckOutcome::Done);
         if self.level >= 2 {
             if questions.all.is_empty() {
@@ -217,8 +209,28 @@ impl EventCheck<'_> {
         if self.level >= 3 {
             self.report.add(filtered, 3, CheckOutcome::Done);
         }
-        Ok(())
+        outcome
     }
+}
+
+/// Examines events and questions, and closes the subscriptions.
+async fn examine(
+    all: &mut Subscriptions,
+    agent: Option<AgentAccess>,
+    listen_time: Duration,
+    level: u8,
+    questions: &mut Questions,
+) -> Result<(), CheckFailure> {
+    let forges = agent.is_none() && level >= 2;
+    if let Some(access) = agent {
+        questions.all = run_agent(all, &access, level).await?;
+    }
+    listen(all, listen_time, forges, questions).await?;
+    check_critical_events(&mut all.filtered, questions).await?;
+    for talk in [&mut all.main, &mut all.silent, &mut all.filtered] {
+        talk.close(QUIET_TIME).await?;
+    }
+    Ok(())
 }
 
 /// Subscribes with these capabilities. Fails if the producer refuses.
@@ -261,7 +273,7 @@ async fn run_agent(
     level: u8,
 ) -> Result<Vec<String>, CheckFailure> {
     let hub = test_agent::connect(access).await.map_err(|error| error.to_string())?;
-    let session = test_agent::start(&hub).await.map_err(|error| error.to_string())?;
+    let session = test_agent::start(&hub, access).await.map_err(|error| error.to_string())?;
     let id = session.id().to_owned();
     let (commands, receiver) = mpsc::channel(COMMAND_CAPACITY);
     let agent = test_agent::run(session, receiver);

@@ -58,9 +58,14 @@ pub(super) async fn connect(access: &AgentAccess) -> Result<Hub, Error> {
 }
 
 /// Starts the session. Its id tells its events apart from those of other agents.
-pub(super) async fn start(hub: &Hub) -> Result<Session, Error> {
+pub(super) async fn start(hub: &Hub, access: &AgentAccess) -> Result<Session, Error> {
     let summary = text("A test of this hub. Nothing will happen.", "A test.");
-    hub.session("").summary_instead_of_request(summary).agent("sayso-check").language("en").start().await
+    let mut builder = hub.session("").summary_instead_of_request(summary).language("en");
+    // A token determines the agent.
+    if access.token.is_none() {
+        builder = builder.agent("sayso-check");
+    }
+    builder.start().await
 }
 
 /// The description of the progress update that marks a place in the order of events.

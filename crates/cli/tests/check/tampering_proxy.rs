@@ -180,9 +180,9 @@ impl Fault {
 
     /// Hides from the check that the hub granted more than was requested.
     fn hiding_reply_support(self) -> Self {
-        let on_response: fn(&mut Exchange, &mut u16, &mut Value) = |exchange, _, body| {
-            let levels = &exchange.body["capabilities"]["supported_conformance_levels"];
-            if *levels == json!([1]) && body["honored_capabilities"].is_object() {
+        let on_response: fn(&mut Exchange, &mut u16, &mut Value) = |_, _, body| {
+            let levels = body.pointer("/honored_capabilities/supported_conformance_levels");
+            if levels == Some(&json!([1])) {
                 body["honored_capabilities"]["supports_confirmation_reply"] = json!(false);
             }
         };
@@ -234,7 +234,9 @@ fn is_lawful(reply: &Value, memory: &Memory) -> bool {
 /// Shows a call of the tool in front of the next progress.
 fn show_injected(exchange: &mut Exchange, event: Value) -> Vec<Value> {
     let mut memory = exchange.memory.lock().unwrap();
-    if event["type"] != "aaep:agent.progress.updated" || memory.injected.take().is_none() {
+    let is_main = memory.answering.as_ref().is_some_and(|id| exchange.path.ends_with(id));
+    let is_due = is_main && event["type"] == "aaep:agent.progress.updated";
+    if !is_due || memory.injected.take().is_none() {
         return vec![event];
     }
     let mut call = event.clone();
