@@ -3,18 +3,22 @@
 use aaep::rule::{Rule, Severity, ValidationMode};
 
 use crate::ExitStatus;
+use crate::check::behaviour::Behaviour;
 use crate::file::CommandError;
 use crate::output::print_stdout;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Rule, as `sayso validate` prints it, such as AAEP-4.4.1-7 or C-B5. Without it, all rules are listed.
+    /// Rule, as `sayso validate` and `sayso check` print it, such as AAEP-4.4.1-7 or C-B5. Without it, all rules are listed.
     rule: Option<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     let Some(id) = &arguments.rule else {
-        let lines: Vec<_> = Rule::all().map(|rule| format!("{} {}", rule.id(), rule.sentence())).collect();
+        let rules = Rule::all().map(|rule| (rule.id(), rule.sentence()));
+        let behaviours = Behaviour::ALL.iter().map(|behaviour| (behaviour.id(), behaviour.sentence()));
+        let lines: Vec<_> =
+            rules.chain(behaviours).map(|(id, sentence)| format!("{id} {sentence}")).collect();
         return Ok(print_stdout(&(lines.join("\n") + "\n")));
     };
     let is_named = |rule: &Rule| {
@@ -22,13 +26,27 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
             std::iter::once(rule.id()).chain(rule.alias_ids().iter().chain(rule.decision_ids()).copied());
         ids.any(|known| known.eq_ignore_ascii_case(id))
     };
-    let found: Vec<_> = Rule::all().filter(is_named).collect();
+    let behaviours = Behaviour::ALL.iter().filter(|behaviour| behaviour.id().eq_ignore_ascii_case(id));
+    let rules = Rule::all().filter(is_named).map(describe);
+    let found: Vec<_> = rules.chain(behaviours.map(|behaviour| describe_behaviour(*behaviour))).collect();
     if found.is_empty() {
         return Err(CommandError::cannot_run(format!(
             "there is no rule {id:?}; `sayso explain` lists all rules"
         )));
     }
-    Ok(print_stdout(&found.into_iter().map(describe).collect::<Vec<_>>().join("\n")))
+    Ok(print_stdout(&found.join("\n")))
+}
+
+/// Describes a requirement that only `sayso check` reports.
+fn describe_behaviour(behaviour: Behaviour) -> String {
+    let id = behaviour.id();
+    let section =
+        id.strip_prefix("AAEP-").and_then(|id| id.rsplit_once('-')).map_or(id, |(section, _)| section);
+    let source = describe_source(id, section);
+    format!(
+        "{id}: {}\n{source}\n`sayso check` reports it if a running producer breaks it.\n",
+        behaviour.sentence()
+    )
 }
 
 fn describe(rule: Rule) -> String {

@@ -25,6 +25,8 @@ pub(crate) struct HubArgs {
     url: String,
     #[command(flatten)]
     credentials: Credentials,
+    #[command(flatten)]
+    certificate: ClientCertificate,
 }
 
 /// How to authenticate, and which hub to trust.
@@ -41,10 +43,57 @@ pub(crate) struct Credentials {
     pub(crate) ca: Option<PathBuf>,
 }
 
+/// The certificate of this client, for hubs that demand one.
+#[derive(clap::Args)]
+pub(crate) struct ClientCertificate {
+    /// PEM file with the certificate of this client, for hubs that demand one.
+    #[arg(long, value_name = "FILE", requires = "client_key")]
+    client_cert: Option<PathBuf>,
+    /// PEM file with the private key of that certificate. Nobody else may be able to read it.
+    #[arg(long, value_name = "FILE", requires = "client_cert")]
+    client_key: Option<PathBuf>,
+}
+
+/// Maximum size of the file of a client's private key, in bytes.
+const MAX_KEY_FILE_BYTES: u64 = 1024 * 1024;
+
 impl HubArgs {
     /// Returns the hub's address with the token, or an error message.
     pub(crate) fn address(&self) -> Result<Address, String> {
-        self.credentials.address(&self.url)
+        self.certificate.apply(self.credentials.address(&self.url)?)
+    }
+
+    /// Returns the address for the agents of the same hub.
+    pub(crate) fn agent_url(&self) -> Result<String, String> {
+        let url = complete_url(&self.url)?;
+        Ok(match url.split_once("://") {
+            Some(("ws", rest)) => format!("http://{rest}"),
+            Some(("wss", rest)) => format!("https://{rest}"),
+            Some(("grpc" | "grpcs", _)) => {
+                return Err("agents cannot connect over gRPC; check another address of the hub".to_owned());
+            }
+            _ => url.into_owned(),
+        })
+    }
+
+    /// Returns the token, if there is one.
+    pub(crate) fn token(&self) -> Result<Option<String>, String> {
+        self.credentials.token()
+    }
+
+    /// Whether there is a token.
+    pub(crate) fn has_token(&self) -> Result<bool, String> {
+        Ok(self.token()?.is_some())
+    }
+
+    /// Returns the files of the client's certificate and of its key.
+    pub(crate) fn client_certificate(&self) -> Option<(&Path, &Path)> {
+        self.certificate.files()
+    }
+
+    /// Returns the file of trusted certificates.
+    pub(crate) fn ca(&self) -> Option<&PathBuf> {
+        self.credentials.ca.as_ref()
     }
 }
 
@@ -77,6 +126,21 @@ impl Credentials {
             return Ok(Some(token.to_owned()));
         }
         Ok(std::env::var("SAYSO_TOKEN").ok().filter(|token| !token.is_empty()))
+    }
+}
+
+impl ClientCertificate {
+    /// Returns the address with this certificate, if there is one.
+    pub(crate) fn apply(&self, address: Address) -> Result<Address, String> {
+        let Some((certificate, key)) = self.files() else { return Ok(address) };
+        let chain = std::fs::read(certificate).map_err(|error| cannot_read(certificate, &error))?;
+        let key = seal::private_file::read(key, MAX_KEY_FILE_BYTES).map_err(|error| error.to_string())?;
+        address.with_identity(&chain, key.as_bytes()).map_err(|error| error.to_string())
+    }
+
+    /// Returns the files of the certificate and of its key.
+    pub(crate) fn files(&self) -> Option<(&Path, &Path)> {
+        self.client_cert.as_deref().zip(self.client_key.as_deref())
     }
 }
 

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 
 use crate::ExitStatus;
 use crate::file::CommandError;
-use crate::hub_args::{Credentials, build_runtime, shutdown_signal};
+use crate::hub_args::{ClientCertificate, Credentials, build_runtime, shutdown_signal};
 use crate::manifest::load_trusted_keys;
 use crate::output::print_stderr;
 use crate::serve::personal::PersonalHub;
@@ -38,6 +38,8 @@ pub(crate) struct Arguments {
     url: Option<String>,
     #[command(flatten)]
     credentials: Credentials,
+    #[command(flatten)]
+    certificate: ClientCertificate,
     /// Start a program, listen to its standard output, and answer on its standard input.
     #[arg(long, requires = "program")]
     stdio: bool,
@@ -94,6 +96,9 @@ pub(crate) struct Arguments {
     /// Print one JSON object per line, for programs.
     #[arg(long, conflicts_with = "times")]
     json: bool,
+    /// Also print to standard error which rules the received events break. For authors of agents.
+    #[arg(long)]
+    violations: bool,
     /// Handle every question automatically, without asking a person.
     #[arg(long, value_enum, value_name = "HOW")]
     auto: Option<AutoAnswer>,
@@ -113,7 +118,10 @@ pub(crate) enum AutoAnswer {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     let personal_hub = if arguments.url.is_none() && !arguments.stdio {
-        if arguments.credentials.ca.is_some() || arguments.credentials.has_token_argument() {
+        if arguments.credentials.ca.is_some()
+            || arguments.certificate.files().is_some()
+            || arguments.credentials.has_token_argument()
+        {
             return Err(CommandError::cannot_run(
                 "your personal hub needs no token and no certificate; write the address of the hub they are for",
             ));
@@ -175,6 +183,7 @@ fn listen(arguments: &Arguments, personal_hub: Option<&PersonalHub>) -> Result<E
             input: Some(terminal::stdin_lines()),
             commands: Some(command_receiver),
             diagnostics: Some(|line| print_stderr(&format!("program: {line}"))),
+            violations: arguments.violations.then_some(|line| print_stderr(&format!("violation: {line}"))),
             synthesizer,
             braille: braille.map(|settings| BrailleDisplay::start(settings, phrases)),
             ..TerminalHooks::default()
@@ -201,7 +210,7 @@ fn hub_address(arguments: &Arguments, personal_hub: Option<&PersonalHub>) -> Res
         return Address::personal_hub(hub.socket()).map_err(|error| error.to_string());
     }
     match (&arguments.url, arguments.program.split_first()) {
-        (Some(url), _) => arguments.credentials.address(url),
+        (Some(url), _) => arguments.certificate.apply(arguments.credentials.address(url)?),
         (None, Some((program, rest))) => {
             Address::program(program.clone(), rest.to_vec()).map_err(|error| error.to_string())
         }

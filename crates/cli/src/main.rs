@@ -3,6 +3,7 @@
 mod asp;
 mod backup;
 mod capture;
+mod check;
 mod demo;
 mod explain;
 mod file;
@@ -77,6 +78,8 @@ enum CliCommand {
     Hook(gate::hook::Arguments),
     /// Check events, messages and recordings against the rules of AAEP.
     Validate(validate::Arguments),
+    /// Check a running hub, or another producer of AAEP, by talking to it.
+    Check(check::Arguments),
     /// Explain a rule that `sayso validate` reports.
     Explain(explain::Arguments),
     /// Record events and messages to a file, to check or replay them later.
@@ -118,6 +121,7 @@ fn main() -> ExitCode {
             return gate::acp::run(&arguments).unwrap_or_else(|error| ExitCode::from(error.report() as u8));
         }
         CliCommand::Validate(arguments) => Ok(validate::run(&arguments)),
+        CliCommand::Check(arguments) => check::run(&arguments),
         CliCommand::Explain(arguments) => explain::run(&arguments),
         CliCommand::Setup(arguments) => gate::setup::run(&arguments),
         CliCommand::Doctor(arguments) => gate::doctor::run(&arguments),

@@ -11,7 +11,7 @@ use sayso::{
 
 use crate::ExitStatus;
 use crate::file::CommandError;
-use crate::hub_args::{Credentials, build_runtime, complete_url, shutdown_signal};
+use crate::hub_args::{ClientCertificate, Credentials, build_runtime, complete_url, shutdown_signal};
 use crate::output::{describe_io_error, print_stderr};
 use crate::serve::personal;
 
@@ -26,6 +26,8 @@ struct ScriptHub {
     hub: Option<String>,
     #[command(flatten)]
     credentials: Credentials,
+    #[command(flatten)]
+    certificate: ClientCertificate,
     /// Name that people hear, if the token does not determine it.
     #[arg(long, value_name = "NAME", default_value = "shell")]
     agent: String,
@@ -138,6 +140,9 @@ impl ScriptHub {
         }
         if let Some(ca) = &self.credentials.ca {
             builder = builder.ca_file(ca);
+        }
+        if let Some((certificate, key)) = self.certificate.files() {
+            builder = builder.client_certificate(certificate, key);
         }
         let runtime = build_runtime(0)?;
         let result = runtime.block_on(async {

@@ -11,6 +11,7 @@
 mod acp;
 mod asp;
 mod attacks;
+mod check;
 mod checklist;
 mod demo;
 #[cfg(unix)]

@@ -12,7 +12,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use crate::{ClientError, TrustRoots, Url, current_uid};
+use crate::{ClientError, ClientIdentity, TrustRoots, Url, current_uid};
 
 /// A bidirectional byte stream.
 pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -27,13 +27,14 @@ pub type ClientConnection = Box<dyn ByteStream>;
 pub struct HttpClient {
     url: Url,
     trust_roots: TrustRoots,
+    identity: Option<ClientIdentity>,
     pub(crate) authorization: Option<HeaderValue>,
 }
 
 impl HttpClient {
     /// Creates a client for the server at this address.
     pub fn new(url: Url) -> Self {
-        Self { url, trust_roots: TrustRoots::default(), authorization: None }
+        Self { url, trust_roots: TrustRoots::default(), identity: None, authorization: None }
     }
 
     /// Sends this bearer token with every request.
@@ -48,10 +49,22 @@ impl HttpClient {
         Ok(self)
     }
 
+    /// Sends no token.
+    #[must_use]
+    pub fn without_token(self) -> Self {
+        Self { authorization: None, ..self }
+    }
+
     /// Uses these trust roots for TLS.
     #[must_use]
     pub fn with_trust_roots(self, trust_roots: TrustRoots) -> Self {
         Self { trust_roots, ..self }
+    }
+
+    /// Presents this certificate to a server that demands one.
+    #[must_use]
+    pub fn with_identity(self, identity: ClientIdentity) -> Self {
+        Self { identity: Some(identity), ..self }
     }
 
     /// Returns the address of the server.
@@ -88,6 +101,9 @@ impl HttpClient {
         let mut config = self.trust_roots.config().map_err(ClientError::Tls)?;
         if !protocols.is_empty() {
             Arc::make_mut(&mut config).alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+        }
+        if let Some(identity) = &self.identity {
+            Arc::make_mut(&mut config).client_auth_cert_resolver = identity.resolver();
         }
         let connector = TlsConnector::from(config);
         Ok(Box::new(connector.connect(name, stream).await.map_err(ClientError::from_handshake)?))

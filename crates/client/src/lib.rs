@@ -32,7 +32,7 @@ pub use hub_location::{
 };
 #[cfg(feature = "http")]
 pub use request::{CompleteResponse, HttpResponse, PersistentConnection, send_request};
-pub use tls::{TrustRoots, TrustRootsError};
+pub use tls::{ClientIdentity, ClientIdentityError, TrustRoots, TrustRootsError};
 pub use url::{Url, UrlError};
 #[cfg(feature = "websocket")]
 pub use websocket::{Message, WebSocket, WebSocketError};

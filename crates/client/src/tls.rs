@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::{Error as PemError, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
 /// The trusted TLS certificates. By default, these are the certificates of the system.
@@ -55,6 +56,51 @@ impl TrustRoots {
             build_client_config(roots)
         };
         SYSTEM.get_or_init(load).clone()
+    }
+}
+
+/// The certificate of this client and its private key, for servers that demand one.
+#[derive(Clone)]
+pub struct ClientIdentity(Arc<SingleCertAndKey>);
+
+/// Why a client's certificate cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientIdentityError {
+    /// The certificate is not valid PEM, or there is none.
+    #[error("the file of the client certificate contains no certificate in the PEM format")]
+    NoCertificate,
+    /// The key is not valid PEM, or there is none.
+    #[error("the file of the client key contains no private key in the PEM format")]
+    NoKey,
+    /// The key does not belong to the certificate, or its kind is not supported.
+    #[error("the client certificate and its key cannot be used: {0}")]
+    Unusable(#[source] rustls::Error),
+}
+
+impl ClientIdentity {
+    /// Reads a certificate chain and its private key from PEM texts.
+    pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, ClientIdentityError> {
+        let chain = CertificateDer::pem_slice_iter(chain)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|_| ClientIdentityError::NoCertificate)?;
+        if chain.is_empty() {
+            return Err(ClientIdentityError::NoCertificate);
+        }
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| ClientIdentityError::NoKey)?;
+        let certified = CertifiedKey::from_der(chain, key, &ring::default_provider())
+            .map_err(ClientIdentityError::Unusable)?;
+        Ok(Self(Arc::new(SingleCertAndKey::from(certified))))
+    }
+
+    pub(crate) fn resolver(&self) -> Arc<SingleCertAndKey> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl fmt::Debug for ClientIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientIdentity")
     }
 }
 

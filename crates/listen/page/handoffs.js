@@ -73,15 +73,15 @@ export class Handoffs {
     const note = createElement("input", { type: "text", id: `note-${token}`, autocomplete: "off", dir: "auto", maxLength: MAX_NOTE_CHARS, "aria-describedby": `handoff-error-${token}` });
     const field = createElement("p", {}, [createElement("label", { htmlFor: note.id }, [phrases.handoffNoteField]), note]);
     const error = createElement("p", { className: "error", id: `handoff-error-${token}` });
-    const button = (text, kind) => {
-      const created = createElement("button", { type: "button", id: `${kind}-${token}` }, [text]);
+    const button = (text, kind, className) => {
+      const created = createElement("button", { type: "button", id: `${kind}-${token}`, className }, [text]);
       created.setAttribute("aria-labelledby", `${created.id} ${title.id}`);
       created.addEventListener("click", (event) => {
         if (event.detail <= 1) this.#send(handoff, kind, note.value.trim(), error);
       });
       return created;
     };
-    const buttons = createElement("p", { className: "buttons" }, [button(phrases.takeOver, "acknowledge"), button(phrases.decline, "reject")]);
+    const buttons = createElement("p", { className: "buttons" }, [button(phrases.takeOver, "acknowledge", "primary"), button(phrases.decline, "reject", "")]);
     return createElement("li", {}, [title, ...badges, ...details, this.#countdowns.create(handoff), field, buttons, error]);
   }
 

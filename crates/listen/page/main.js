@@ -5,6 +5,7 @@ import { Settings, setUpRequestForm, byId, toCapabilities, setUpSettingsPanel, s
 import { Countdowns } from "./countdown.js";
 import { Handoffs } from "./handoffs.js";
 import { Log } from "./log.js";
+import { LossNotice } from "./loss_notice.js";
 import { parseMarkdown } from "./markdown.js";
 import { Notifications } from "./notifications.js";
 import { isAvailable, phrases, selectLanguage, translate } from "./phrases.js";
@@ -16,8 +17,6 @@ import { Subscriber } from "./subscriber.js";
 import { Announcer, setParts } from "./announcer.js";
 import { errorText, mergeParts, ownText } from "./wording.js";
 
-/** How long the connection must be lost before the loss is announced, in milliseconds. */
-const LOST_NOTICE_DELAY_MS = 1000;
 /** For this long after a key press, in milliseconds, the person counts as typing and no dialog opens. */
 const TYPING_WINDOW_MS = 1500;
 /** How often the estimates on the cards of sessions are updated, in milliseconds. */
@@ -42,11 +41,10 @@ let summaryTimer;
 
 let lastKeyAt = 0;
 let connection = { name: "notConnected", error: undefined };
-let lossTimer;
-/** Whether the connection is lost and the loss was announced. */
-let isLossAnnounced = false;
-/** Whether the last loss, before the current connection, was announced. */
-let wasLastLossAnnounced = false;
+const lossNotice = new LossNotice((name) => {
+  if (name === "lost") announceAndLog(describeConnection(), "hub", { critical: true, key: "connection" });
+  else announceAndLog([ownText(phrases.reconnected)], "hub", { key: "connection" });
+});
 
 const stream = new HubStream(
   {
@@ -62,7 +60,7 @@ const stream = new HubStream(
     event: onEvent,
     message: (message) => performEffects(subscriber.receiveMessage(message, clock())),
     unreadable: () => announceAndLog([ownText(phrases.unreadableMessage)], "hub"),
-    catchUp: (mode) => subscriber.startCatchUp(mode, clock(), wasLastLossAnnounced),
+    catchUp: (mode) => subscriber.startCatchUp(mode, clock(), lossNotice.wasAnnounced),
     caughtUp: () => performEffects(subscriber.endCatchUp(clock())),
     accepted: onAccepted,
     state: onConnectionState,
@@ -267,19 +265,9 @@ function onAccepted(honoredCapabilities) {
 function onConnectionState(name, error) {
   connection = { name, error };
   showConnection();
-  if (name !== "lost") {
-    clearTimeout(lossTimer);
-    lossTimer = undefined;
-  }
+  lossNotice.onState(name);
   showSignIn(name === "signIn");
   switch (name) {
-    case "connected":
-      if (isLossAnnounced) announceAndLog([ownText(phrases.reconnected)], "hub", { key: "connection" });
-      wasLastLossAnnounced = isLossAnnounced;
-      isLossAnnounced = false;
-      break;
-    case "connecting":
-      break;
     case "signIn":
       storeSignedIn(false);
       byId("sign-in-title").focus();
@@ -288,12 +276,6 @@ function onConnectionState(name, error) {
       announceAndLog(describeConnection(), "hub", { key: "refused" });
       break;
     default:
-      if (!isLossAnnounced) {
-        lossTimer ??= setTimeout(() => {
-          isLossAnnounced = true;
-          announceAndLog(describeConnection(), "hub", { critical: true, key: "connection" });
-        }, LOST_NOTICE_DELAY_MS);
-      }
   }
 }
 

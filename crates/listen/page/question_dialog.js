@@ -12,7 +12,8 @@ const TIME_TEXT_STEP_SECONDS = 10;
 
 export class QuestionDialog {
   #actions;
-  #time = createElement("span");
+  /** For screen readers. The countdown shows the same. */
+  #time = createElement("span", { className: "unseen" });
   #position = createElement("span", { className: "position", "aria-hidden": "true" });
   #text = createElement("div", { id: "dialog-text" });
   #details = createElement("div", { id: "dialog-details", className: "details", hidden: true });

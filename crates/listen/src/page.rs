@@ -66,6 +66,7 @@ const FILES: &[(&str, &str, &str)] = files![
     SCRIPT "session_card.js",
     SCRIPT "sessions.js",
     SCRIPT "log.js",
+    SCRIPT "loss_notice.js",
     SCRIPT "controls.js",
     SCRIPT "notifications.js",
 ];

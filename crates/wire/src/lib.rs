@@ -44,4 +44,4 @@ pub use server::{AgentConnection, AgentMessage, Asset, Handler, HubHandle, Serve
 pub use service::{
     HttpServer, HttpService, ServiceOutcome, ServiceRequest, ServiceStream, ServiceWebSocket, close_websocket,
 };
-pub use tls::{Tls, TlsError};
+pub use tls::{Tls, TlsError, TlsFiles};

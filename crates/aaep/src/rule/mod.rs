@@ -68,6 +68,12 @@ impl Rule {
     /// The rule about the state change that follows a question, for callers that know which questions are open.
     pub const AWAITING_INPUT_LEFT: Rule = sequence::AWAITING_INPUT_LEFT;
 
+    /// The rule about the start and the end of a session, for callers that see only a part of it.
+    pub const ONE_START_ONE_END: Rule = sequence::ONE_START_ONE_END;
+
+    /// The rule that an irreversible call needs a yes, for callers that do not see the questions.
+    pub const IRREVERSIBLE_CONSENT: Rule = sequence::IRREVERSIBLE_CONSENT;
+
     /// The rule about `producer`, for callers that know which producers a session has.
     pub const PRODUCER: Rule = envelope::PRODUCER;
 

@@ -173,9 +173,7 @@ impl DemoRun {
             is_known_request: Some(request::is_known_request),
             commands: Some(command_receiver),
             ready: Some(ready_sender),
-            synthesizer: None,
-            braille: None,
-            diagnostics: None,
+            ..TerminalHooks::default()
         };
         let is_auto_answered = self.answer_mode != AnswerMode::Person;
         let mut pacer = InputPacer::new(self.activity.subscribe(), commands.clone(), is_auto_answered);

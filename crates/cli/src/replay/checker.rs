@@ -5,21 +5,21 @@ use std::hash::RandomState;
 use aaep::check::{CheckedDocument, Validator};
 use aaep::json::Tape;
 use aaep::recording::{InputPosition, RecordingChecker, RecordingLimits, SequenceMode};
-use aaep::rule::{Finding, Findings, ValidationMode};
+use aaep::rule::{Finding, Findings, Rule, ValidationMode};
 
 use crate::validate;
 use crate::validate::item_reader::{MAX_ITEM_BYTES, RecordingItem};
 
-pub(super) struct ReplayChecker {
+pub(crate) struct ReplayChecker {
     validator: Validator,
     findings: Findings,
     recording_checker: RecordingChecker<RandomState>,
-    pub(super) events: u64,
+    pub(crate) events: u64,
     items: u64,
 }
 
 impl ReplayChecker {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             validator: Validator::new(),
             findings: Findings::new(ValidationMode::Strict),
@@ -33,8 +33,13 @@ impl ReplayChecker {
         }
     }
 
+    /// Does not check these rules.
+    pub(crate) fn without(self, rules: &[Rule]) -> Self {
+        Self { findings: self.findings.without(rules), ..self }
+    }
+
     /// Checks an item by itself and in the sequence. Returns what it is, and the findings.
-    pub(super) fn check_item<'d>(
+    pub(crate) fn check_item<'d>(
         &mut self,
         item: &'d RecordingItem,
         tape: &'d mut Tape,
@@ -68,7 +73,7 @@ impl ReplayChecker {
     }
 
     /// Finishes the check. Returns a finding, with its line, for everything that is still open, and the number of sessions.
-    pub(super) fn finish(mut self) -> (Vec<(u64, Finding)>, u64) {
+    pub(crate) fn finish(mut self) -> (Vec<(u64, Finding)>, u64) {
         if self.items == 0 {
             Validator::report_empty_input(&mut self.findings);
             return (self.findings.take().into_iter().map(|finding| (1, finding)).collect(), 0);

@@ -7,7 +7,7 @@
 //!                                               └──▶ svg: a diagram of the same steps
 //! ```
 
-mod checker;
+pub(crate) mod checker;
 mod narration;
 mod playback_clock;
 mod serve;

@@ -160,9 +160,7 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
         let server = Arc::new(server);
         let mut reloader = Reloader::new();
         reloader.tokens = tokens;
-        reloader.tls = tls
-            .zip(config.tls_cert.clone().zip(config.tls_key.clone()))
-            .map(|(tls, (cert, key))| (tls, cert, key));
+        reloader.tls = tls.zip(super::tls_files(&config));
         let stop_signal = wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()]);
         print_stderr(&format!("agent {}", node.card().agent_id()));
         print_stderr(&format!("listening on {scheme}://{address}"));

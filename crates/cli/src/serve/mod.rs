@@ -25,7 +25,7 @@ use journal::{JournalError, MemoryJournal, SqliteJournal};
 use seal::{Random, SystemRandom};
 use tokio::signal::unix::SignalKind;
 use wire::auth::{BrowserSessions, Tokens};
-use wire::{AuthPolicy, HubHandle, IpNet, Server, Tls, UnixSocket};
+use wire::{AuthPolicy, HubHandle, IpNet, Server, Tls, TlsFiles, UnixSocket};
 
 use crate::file::CommandError;
 use crate::hub_args::{DEFAULT_SOCKET_KEYWORD, build_runtime, default_socket_path, wait_for_signal};
@@ -162,7 +162,7 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
     let result = runtime.block_on(async {
         let mut reloader = Reloader::new();
         reloader.tokens = tokens;
-        reloader.tls = tls.clone().zip(config.tls_cert.clone().zip(config.tls_key.clone())).map(|(tls, (cert, key))| (tls, cert, key));
+        reloader.tls = tls.clone().zip(tls_files(config));
         let address = listener.local_addr().map_err(|error| describe_io_error(&error))?;
         let origin = own_origin(config, address);
         let manifest_uri = origin.as_ref().map(|origin| format!("{origin}/.well-known/aaep-manifest.json"));
@@ -356,10 +356,15 @@ fn limits_help() -> String {
     serve.render_help().to_string()
 }
 
+/// Returns the files for TLS, if it is configured.
+fn tls_files(config: &Config) -> Option<TlsFiles> {
+    let (certificate, key) = config.tls_cert.clone().zip(config.tls_key.clone())?;
+    Some(TlsFiles { certificate, key, client_authorities: config.tls_client_ca.clone() })
+}
+
 /// Loads the TLS certificate and its key.
 fn load_tls(config: &Config) -> Result<Option<Tls>, String> {
-    let files = config.tls_cert.as_ref().zip(config.tls_key.as_ref());
-    files.map(|(certificate, key)| Tls::load(certificate, key)).transpose().map_err(|error| error.to_string())
+    tls_files(config).map(|files| Tls::load(&files)).transpose().map_err(|error| error.to_string())
 }
 
 /// Parses the networks of the trusted proxies. A single address counts as a network.

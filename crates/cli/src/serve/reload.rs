@@ -10,7 +10,7 @@ use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use wire::auth::Tokens;
 use wire::telemetry::{Telemetry, log_record};
-use wire::{Tls, TokenChanges};
+use wire::{Tls, TlsFiles, TokenChanges};
 
 /// What to reload, and from where.
 pub(super) struct Reloader {
@@ -18,8 +18,8 @@ pub(super) struct Reloader {
     /// Which of stdin, stdout and stderr were terminals at the start.
     initial_terminals: [bool; 3],
     pub(super) tokens: Option<PathBuf>,
-    /// The certificate in use, and the files of the certificate and its key.
-    pub(super) tls: Option<(Tls, PathBuf, PathBuf)>,
+    /// The certificate in use, and its files.
+    pub(super) tls: Option<(Tls, TlsFiles)>,
     tokens_status: ReloadStatus,
     tls_status: ReloadStatus,
 }
@@ -117,9 +117,9 @@ impl Reloader {
     }
 
     async fn reload_tls(&self, is_retry: bool) -> ReloadStatus {
-        let Some((in_use, certificate, key)) = &self.tls else { return ReloadStatus::Current };
-        let (certificate, key) = (certificate.clone(), key.clone());
-        match read_blocking(move || Tls::load(&certificate, &key)).await {
+        let Some((in_use, files)) = &self.tls else { return ReloadStatus::Current };
+        let files = files.clone();
+        match read_blocking(move || Tls::load(&files)).await {
             Ok(tls) => {
                 in_use.replace(&tls);
                 log_record::reloaded("certificate");

@@ -10,7 +10,7 @@ mod event_stream;
 mod finding_groups;
 pub(crate) mod item_reader;
 mod progress;
-mod report;
+pub(crate) mod report;
 mod sequence_checker;
 mod splitter;
 mod workers;

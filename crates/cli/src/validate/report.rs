@@ -11,7 +11,17 @@ use aaep::rule::{Finding, Severity};
 use super::finding_groups::{FindingGroups, MAX_LISTED};
 use crate::output::{escape_controls, print_stderr, printable};
 
-pub(super) struct ValidationReport {
+/// One finding, and where it is.
+pub(crate) struct ReportedFinding<'a> {
+    pub(crate) line: u64,
+    pub(crate) rule: &'static str,
+    pub(crate) severity: Severity,
+    pub(crate) pointer: &'a str,
+    pub(crate) message: &'a str,
+    pub(crate) event_id: Option<&'a str>,
+}
+
+pub(crate) struct ValidationReport {
     out: BufWriter<Stdout>,
     is_json: bool,
     /// Whether a person reads standard error.
@@ -31,7 +41,7 @@ pub(super) struct ValidationReport {
 }
 
 impl ValidationReport {
-    pub(super) fn new(is_json: bool) -> Self {
+    pub(crate) fn new(is_json: bool) -> Self {
         let out = BufWriter::with_capacity(64 * 1024, std::io::stdout());
         let is_stderr_terminal = std::io::stderr().is_terminal();
         Self {
@@ -51,21 +61,32 @@ impl ValidationReport {
     }
 
     /// Sets the file to which the following findings belong.
-    pub(super) fn start_file(&mut self, file: &str) {
+    pub(crate) fn start_file(&mut self, file: &str) {
         file.clone_into(&mut self.file);
     }
 
     pub(super) fn add_finding(&mut self, line: u64, finding: &Finding, event_id: Option<&str>) {
+        self.add(&ReportedFinding {
+            line,
+            rule: finding.rule.id(),
+            severity: finding.severity,
+            pointer: &finding.pointer,
+            message: &finding.message(),
+            event_id,
+        });
+    }
+
+    pub(crate) fn add(&mut self, finding: &ReportedFinding<'_>) {
         match finding.severity {
             Severity::Error => self.errors += 1,
             Severity::Warning => self.warnings += 1,
         }
         if self.is_json {
-            return self.print(&self.format_json(line, finding, event_id));
+            return self.print(&self.format_json(finding));
         }
-        let count = self.groups.add(finding.rule, finding.severity, &self.file, line);
+        let count = self.groups.add(finding.rule, finding.severity, &self.file, finding.line);
         if !self.is_abridged || count <= MAX_LISTED {
-            self.print(&self.format_line(line, finding));
+            self.print(&self.format_line(finding));
         }
     }
 
@@ -94,27 +115,20 @@ impl ValidationReport {
         }
     }
 
-    fn format_line(&self, line: u64, finding: &Finding) -> String {
-        let text = format!(
-            "{}:{line}: {} {} {}: {}",
-            self.file,
-            finding.severity.as_str(),
-            finding.rule.id(),
-            finding.pointer,
-            finding.message()
-        );
-        printable(&text)
+    fn format_line(&self, finding: &ReportedFinding<'_>) -> String {
+        let ReportedFinding { line, rule, severity, pointer, message, .. } = finding;
+        printable(&format!("{}:{line}: {} {rule} {pointer}: {message}", self.file, severity.as_str()))
     }
 
-    fn format_json(&self, line: u64, finding: &Finding, event_id: Option<&str>) -> String {
+    fn format_json(&self, finding: &ReportedFinding<'_>) -> String {
         let text = write_object(|writer| {
             writer.key("file").text(&self.file);
-            writer.key("line").integer(i64::try_from(line).unwrap_or(i64::MAX));
+            writer.key("line").integer(i64::try_from(finding.line).unwrap_or(i64::MAX));
             writer.key("severity").text(finding.severity.as_str());
-            writer.key("rule").text(finding.rule.id());
-            writer.key("pointer").text(&finding.pointer);
-            writer.key("message").text(&finding.message());
-            match event_id {
+            writer.key("rule").text(finding.rule);
+            writer.key("pointer").text(finding.pointer);
+            writer.key("message").text(finding.message);
+            match finding.event_id {
                 Some(id) => writer.key("event_id").text(id),
                 None => writer.key("event_id").raw("null"),
             }
@@ -130,17 +144,23 @@ impl ValidationReport {
         }
     }
 
-    pub(super) fn add_counts(&mut self, events: u64, sessions: u64) {
+    pub(crate) fn add_counts(&mut self, events: u64, sessions: u64) {
         self.events += events;
         self.sessions += sessions;
     }
 
-    pub(super) fn print_summary(&mut self) {
+    pub(crate) fn print_summary(&mut self) {
+        self.print_summary_with(None);
+    }
+
+    /// Prints the summary. `details` is a member of the JSON summary, with its name.
+    pub(crate) fn print_summary_with(&mut self, details: Option<(&str, &str)>) {
         self.print_groups();
         let Self { events, sessions, errors, warnings, .. } = *self;
         let text = if self.is_json {
+            let details = details.map(|(name, json)| format!(",\"{name}\":{json}")).unwrap_or_default();
             format!(
-                "{{\"summary\":{{\"events\":{events},\"sessions\":{sessions},\"errors\":{errors},\"warnings\":{warnings}}}}}"
+                "{{\"summary\":{{\"events\":{events},\"sessions\":{sessions},\"errors\":{errors},\"warnings\":{warnings}{details}}}}}"
             )
         } else {
             // This format is part of the public interface: programs parse it, so it has no singular "1 event".
@@ -159,7 +179,7 @@ impl ValidationReport {
         self.events + self.errors + self.warnings > 0
     }
 
-    pub(super) fn has_errors(&self) -> bool {
+    pub(crate) fn has_errors(&self) -> bool {
         self.errors > 0
     }
 
@@ -168,7 +188,7 @@ impl ValidationReport {
     }
 
     /// Returns the error that caused findings to be lost, if any. A closed pipe does not count.
-    pub(super) fn write_error(&self) -> Option<&Error> {
+    pub(crate) fn write_error(&self) -> Option<&Error> {
         self.write_error.as_ref()
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::listen::fake_hub::{FakeHub, FakeStream, accepted_message};
-use testing::cli::run_sayso;
+use testing::cli::{KillTimer, check_output, command, run_sayso};
 use testing::terminal::ListenProcess;
 
 const SUBSCRIBE: &str = "POST /aaep/v1/subscriptions";
@@ -216,6 +216,36 @@ fn an_event_with_a_broken_envelope_is_reported_and_not_announced() {
     stream.send_event(8, "tool.invoked", r#""tool":"t","summary_normal":"Heard.""#);
     let lines = person.read_until("Heard.");
     assert!(!lines.iter().any(|line| line.contains("Defect")), "{lines:#?}");
+}
+
+/// §3.11: undeclared extensions and stray members are announced as usual, and logged if somebody wants to know.
+#[test]
+fn violations_are_logged_for_authors() {
+    for (options, is_logged) in [(&["--violations"][..], true), (&[], false)] {
+        let hub = FakeHub::start_with_responses(&[accepted_message("{}", "")]);
+        let url = format!("http://{}", hub.address);
+        let child = command(&[&["listen", &url], options].concat()).spawn().unwrap();
+        let _timer = KillTimer::start(child.id());
+        let mut stream = hub.next_stream();
+        let defects = r#""custom_field":"\u001b[31m","extensions":{"medai":{"a":1}}"#;
+        stream.send_event(
+            7,
+            "tool.invoked",
+            &format!(r#""tool":"t","summary_normal":"Heard.","localization_hints":{{"primary_language":"en"}},{defects}"#),
+        );
+        stream.close("replaced");
+        let output = check_output(child.wait_with_output().unwrap());
+        assert!(output.stdout.contains("Heard."), "{}", output.stdout);
+        let logs = |start: &str| output.stderr.lines().any(|line| line.starts_with(start));
+        for start in [
+            "violation: evt_7: warning AAEP-3.5-4 /custom_field: ",
+            "violation: evt_7: warning AAEP-3.4.3-1 /extensions/medai: ",
+        ] {
+            assert_eq!(logs(start), is_logged, "{start}: {}", output.stderr);
+        }
+        assert_eq!(logs("violation: "), is_logged, "{}", output.stderr);
+        assert!(!output.stderr.contains('\u{1b}'), "{}", output.stderr);
+    }
 }
 
 /// §3.8, B.1.3: JSON with line ends is one event; each of its lines is a `data:` line of its own.

@@ -186,3 +186,36 @@ fn the_manifest_lists_transports_and_socket_framings() {
     assert_eq!(without_unix_socket["transports_supported"], serde_json::json!(["sse", "websocket"]));
     assert_eq!(without_unix_socket["extensions"]["sayso"]["unix_socket"], Value::Null);
 }
+
+/// §7.3: the name of sayso's vocabulary has a version and resolves, and the document has every member that the hub writes.
+#[test]
+fn the_name_of_the_vocabulary_resolves() {
+    let hub = HubProcess::start_in_memory();
+    let client = hub.client();
+    let document = client.get("/uri-res/N2R?urn:sayso:context:v1");
+    assert_eq!(document.status, 200, "{document:?}");
+    assert!(document.head.contains("Content-Type: application/ld+json\r\n"), "{}", document.head);
+    let context = &document.json()["@context"];
+    assert_eq!(context["sayso"], "urn:sayso:context:v1#");
+    for path in ["/uri-res/N2R", "/uri-res/N2R?urn:sayso:context:v2", "/uri-res/N2R?urn:isbn:1"] {
+        assert_eq!(client.get(path).status, 404, "{path}");
+    }
+    let subscription = client.subscribe(testing::messages::REPLY_CAPABILITIES);
+    let mut events = client.open_event_stream(&subscription, None);
+    let session = client.start_session();
+    let token = client.ask_confirmation(&session);
+    client.reply(&subscription, &token, "accept");
+    let mut members = std::collections::BTreeSet::new();
+    while !members.contains("decision") {
+        let (_, _, event) = events.next();
+        members
+            .extend(event["extensions"]["sayso"].as_object().into_iter().flat_map(|all| all.keys().cloned()));
+    }
+    assert!(members.contains("action_digest") && members.contains("reply_token"), "{members:?}");
+    for member in members {
+        assert!(!context[&member].is_null(), "{member}");
+    }
+    // It is public, as the manifest is.
+    let closed = HubProcess::start(&["--memory", "--listen", "127.0.0.1:0"]);
+    assert_eq!(closed.client().get("/uri-res/N2R?urn:sayso:context:v1").body, document.body);
+}

@@ -28,9 +28,15 @@ fn every_transport_delivers_the_same_bytes() {
     command
         .args(["serve", "--memory", "--open", "--listen", "127.0.0.1:0", "--stdio", "--unix"])
         .arg(&socket);
+    #[cfg(feature = "grpc")]
+    let grpc_address = testing::hub::reserved_address();
+    #[cfg(feature = "grpc")]
+    command.args(["--grpc-listen", &grpc_address]);
     let (hub, (mut stdin, stdout)) = HubProcess::start_with_pipes(&mut command);
     let client = hub.client();
     let request = subscription_request("{}");
+    #[cfg(feature = "grpc")]
+    let mut grpc = GrpcCall::start(&grpc_address, &request);
 
     let mut sse = client.open_event_stream(&client.subscribe("{}"), None);
     let mut websocket =
@@ -63,12 +69,52 @@ fn every_transport_delivers_the_same_bytes() {
         assert_eq!(read_prefixed(&mut prefixed), bytes, "Unix socket, length prefix");
         let rpc = format!(r#"{{"jsonrpc":"2.0","method":"aaep.event","params":{bytes}}}"#);
         assert_eq!(read_line(&mut stdout), rpc, "stdio");
+        #[cfg(feature = "grpc")]
+        assert_eq!(grpc.next(), bytes, "gRPC");
         has_unusual |= bytes.contains(r#"{"b":1.50,"#);
         if bytes.contains("agent.session.completed") {
             break;
         }
     }
     assert!(has_unusual, "the agent's own text is not rewritten");
+}
+
+/// A call of the hub over gRPC, after the subscription was accepted.
+#[cfg(feature = "grpc")]
+struct GrpcCall {
+    runtime: tokio::runtime::Runtime,
+    messages: grpc::tonic::Streaming<grpc::AaepMessage>,
+    /// The call and its connection stay open as long as these.
+    _open: (tokio::sync::mpsc::Sender<grpc::AaepMessage>, grpc::ConnectionTask),
+}
+
+#[cfg(feature = "grpc")]
+impl GrpcCall {
+    fn start(address: &str, request: &str) -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let message = grpc::AaepMessage { json: request.as_bytes().to_vec(), message_type: String::new() };
+        let (messages, open) = runtime.block_on(async {
+            let (sender, queue) = tokio::sync::mpsc::channel(1);
+            sender.send(message).await.unwrap();
+            let outgoing = futures_util::stream::unfold(queue, async |mut queue| {
+                queue.recv().await.map(|message| (message, queue))
+            });
+            let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+            let origin = format!("http://{address}").parse().unwrap();
+            let mut connection = grpc::connect(stream, origin).await.unwrap();
+            let response = connection.client.subscribe(grpc::tonic::Request::new(outgoing)).await.unwrap();
+            (response.into_inner(), (sender, connection.task))
+        });
+        let mut call = Self { runtime, messages, _open: open };
+        assert!(call.next().contains("subscription.accepted"));
+        call
+    }
+
+    fn next(&mut self) -> String {
+        let message = self.runtime.block_on(self.messages.message()).unwrap().expect("a message");
+        String::from_utf8(message.json).unwrap()
+    }
 }
 
 fn sse_data(stream: &mut EventStream) -> String {

@@ -436,3 +436,62 @@ fn a_wrong_scheme_is_reported_with_the_right_one() {
         assert!(output.stderr.contains(hint), "{}", output.stderr);
     }
 }
+
+/// Creates a certificate authority, and a certificate that it signed. Returns the files of the authority, the certificate and its key.
+fn create_client_certificate(folder: &Path, name: &str) -> [String; 3] {
+    let path = |end: &str| folder.join(format!("{name}{end}"));
+    let mut authority = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let authority_key = rcgen::KeyPair::generate().unwrap();
+    let authority_pem = authority.self_signed(&authority_key).unwrap().pem();
+    let issuer = rcgen::Issuer::new(authority, authority_key);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let client = rcgen::CertificateParams::new(vec!["ada".to_owned()]).unwrap();
+    let client = client.signed_by(&key, &issuer).unwrap();
+    std::fs::write(path(".ca"), authority_pem).unwrap();
+    std::fs::write(path(".crt"), client.pem()).unwrap();
+    write_private_file(&path(".key"), &key.serialize_pem());
+    [".ca", ".crt", ".key"].map(|end| path(end).to_str().unwrap().to_owned())
+}
+
+/// B.5.3: with certificates on both sides, nobody gets in with a token alone.
+#[test]
+fn a_hub_can_demand_certificates_of_its_clients() {
+    let folder = tempfile::tempdir().unwrap();
+    let certificate = create_certificate(folder.path(), "hub");
+    let [authority, cert, key] = create_client_certificate(folder.path(), "ada");
+    let [_, foreign_cert, foreign_key] = create_client_certificate(folder.path(), "mallory");
+    let hub = certificate.start_hub(&["--open", "--tls-client-ca", &authority]);
+    let trust = certificate.cert.to_str().unwrap();
+    let run = |scheme: &str, identity: &[&str]| {
+        let url = format!("{scheme}://{}", hub.address);
+        let arguments = ["check", &url, "--ca", trust, "--agent", "--listen", "0"];
+        testing::cli::run_sayso(&[&arguments[..], identity].concat(), "")
+    };
+    for scheme in ["https", "wss"] {
+        let good = run(scheme, &["--client-cert", &cert, "--client-key", &key]);
+        assert_eq!(good.exit_code, 0, "{}{}", good.stdout, good.stderr);
+        for identity in [&[][..], &["--client-cert", &foreign_cert, "--client-key", &foreign_key]] {
+            let refused = run(scheme, identity);
+            assert_eq!((refused.exit_code, refused.stdout.as_str()), (2, ""), "{}", refused.stderr);
+        }
+    }
+    #[cfg(feature = "grpc")]
+    {
+        let address = testing::hub::reserved_address();
+        let _hub =
+            certificate.start_hub(&["--open", "--tls-client-ca", &authority, "--grpc-listen", &address]);
+        let url = format!("grpcs://{address}");
+        let arguments = ["check", &url, "--ca", trust, "--listen", "0"];
+        let identity = ["--client-cert", &cert, "--client-key", &key];
+        let good = testing::cli::run_sayso(&[&arguments[..], &identity].concat(), "");
+        assert_eq!(good.exit_code, 0, "{}{}", good.stdout, good.stderr);
+        let refused = testing::cli::run_sayso(&arguments, "");
+        assert_eq!((refused.exit_code, refused.stdout.as_str()), (2, ""), "{}", refused.stderr);
+    }
+    // The file of the key is a secret, and a certificate without its key is of no use.
+    let mixed = run("https", &["--client-cert", &cert, "--client-key", &foreign_key]);
+    assert!(mixed.stderr.contains("the client certificate and its key cannot be used"), "{}", mixed.stderr);
+    let output = testing::cli::run_sayso(&["serve", "--check", "--tls-client-ca", &authority], "");
+    assert!(output.stderr.contains("TLS also needs --tls-cert"), "{}{}", output.stdout, output.stderr);
+}

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use client::{HttpClient, TrustRoots, TrustRootsError, Url, UrlError};
+use client::{ClientIdentity, ClientIdentityError, HttpClient, TrustRoots, TrustRootsError, Url, UrlError};
 use tokio::sync::Notify;
 
 use super::message_transport::ProducerCommand;
@@ -91,6 +91,9 @@ pub enum AddressError {
     /// The certificates cannot be used.
     #[error(transparent)]
     Trust(#[from] TrustRootsError),
+    /// The certificate of this client cannot be used.
+    #[error(transparent)]
+    Identity(#[from] ClientIdentityError),
     /// Certificates were given for an address without TLS.
     #[error("certificates can only be used with https://, wss:// or grpcs://")]
     TrustWithoutTls,
@@ -188,6 +191,26 @@ impl Address {
         }
         self.client = self.client.with_trust_roots(TrustRoots::system_and_pem(certificates)?);
         Ok(self)
+    }
+
+    /// Presents this certificate to a hub that demands one. Both texts are PEM.
+    pub fn with_identity(mut self, chain: &[u8], key: &[u8]) -> Result<Self, AddressError> {
+        if !self.client.url().is_tls() {
+            return Err(AddressError::TrustWithoutTls);
+        }
+        self.client = self.client.with_identity(ClientIdentity::from_pem(chain, key)?);
+        Ok(self)
+    }
+
+    /// Returns the same address without its token.
+    #[must_use]
+    pub fn without_token(self) -> Self {
+        Self { client: self.client.without_token(), ..self }
+    }
+
+    /// Returns the name of the transport, as manifests write it.
+    pub fn transport_name(&self) -> &'static str {
+        self.transport.name()
     }
 
     /// Whether the connection crosses a network without TLS, so that others can read and change the messages.

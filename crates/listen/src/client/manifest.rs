@@ -9,7 +9,7 @@ use super::address::HubTransport;
 use super::{Address, ConnectionError, ConnectionEvent, ConnectionLoss, http};
 use crate::{ManifestFault, ManifestPolicy, ManifestStatus};
 
-const MANIFEST_PATH: &str = "/.well-known/aaep-manifest.json";
+pub(super) const MANIFEST_PATH: &str = "/.well-known/aaep-manifest.json";
 
 /// Checks the hub's manifest before each stream, and remembers what was reported.
 #[derive(Debug)]

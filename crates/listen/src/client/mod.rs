@@ -4,12 +4,14 @@
 //! - `http`: one request and its response.
 //! - `connection_error`: what can go wrong.
 //! - `manifest`: fetches and checks the hub's manifest.
+//! - `direct`: one connection without reconnecting, for programs that examine a producer.
 //! - `follow`: subscribes, receives and reconnects; HTTP and SSE.
 //! - `message_flow`: the same on transports that carry messages in both directions, `message_transport`; `outgoing`: the messages
 //!   that wait for the open connection.
 
 mod address;
 mod connection_error;
+mod direct;
 mod follow;
 mod http;
 mod manifest;
@@ -19,6 +21,7 @@ mod outgoing;
 
 pub use address::{Address, AddressError};
 pub use connection_error::ConnectionError;
+pub use direct::{Acknowledgement, DirectConnection, fetch_manifest};
 pub use follow::{ConnectionEvent, ConnectionLoss, SubscribeContext, follow};
 
 use aaep::SubscriptionId;

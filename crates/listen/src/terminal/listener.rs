@@ -17,6 +17,7 @@ use super::history::{History, local_time};
 use super::input_handler::{self, InputContext, TerminalAction};
 use super::reconnect::{CatchUp, open_question_notes};
 use super::speech_output::SpeechOutput;
+use super::violation_log::ViolationLog;
 use super::{
     AutoAnswerMode, SHUTDOWN_TIMEOUT, TerminalError, TerminalExit, TerminalHooks, TerminalSettings,
     announcement_format, subscription_terms,
@@ -60,6 +61,7 @@ pub(super) struct TerminalListener<W> {
     /// Whether a stream was ever open.
     was_open: bool,
     diagnostics: Option<fn(&str)>,
+    violations: Option<ViolationLog>,
     pub(super) pending_sends: JoinSet<SendOutcome>,
     preference_updates: watch::Sender<Preferences>,
     history: History,
@@ -100,6 +102,7 @@ impl<W: Write> TerminalListener<W> {
             exit: TerminalExit::Quit,
             was_open: false,
             diagnostics: hooks.diagnostics,
+            violations: hooks.violations.map(ViolationLog::new),
             pending_sends: JoinSet::new(),
             preference_updates,
             history: History::new(&settings.limits),
@@ -185,6 +188,9 @@ impl<W: Write> TerminalListener<W> {
             ConnectionEvent::Text(text) => {
                 if let Some(catch_up) = &mut self.catch_up {
                     catch_up.receive(&text);
+                }
+                if let Some(log) = &mut self.violations {
+                    log.check(&text);
                 }
                 self.subscriber.receive(&text, now());
             }

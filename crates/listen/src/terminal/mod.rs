@@ -7,6 +7,7 @@
 //! - `listener`: handles events, input and announcements, one at a time; `reconnect`: catches up after a lost connection.
 //! - `subscription_terms`: describes the hub's terms; `announcement_format`: formats announcements as lines or JSON; `speech_output`: speaks
 //!   them; `braille_output`: shows them on a braille display.
+//! - `violation_log`: logs which rules the received events break.
 
 mod announcement_format;
 mod answer_detector;
@@ -21,6 +22,7 @@ mod speech_output;
 mod subscription_terms;
 #[cfg(test)]
 mod tests;
+mod violation_log;
 
 use std::io::{self, BufRead, Read, Write};
 use std::time::Duration;
@@ -112,6 +114,8 @@ pub struct TerminalHooks {
     pub ready: Option<oneshot::Sender<()>>,
     /// Receives the lines for people that a program prints, sanitized. Without it, they are dropped.
     pub diagnostics: Option<fn(&str)>,
+    /// Receives a line for each rule that a received event breaks, sanitized.
+    pub violations: Option<fn(&str)>,
     /// Speaks what is printed.
     pub synthesizer: Option<Box<dyn SpeechSynthesizer>>,
     /// Shows what is printed on a braille display, whose keys can answer questions.

@@ -13,6 +13,8 @@
 //! | [`on_chain_end`](Callbacks::on_chain_end) | `session.completed` |
 //! | [`on_chain_error`](Callbacks::on_chain_error) | `session.errored` |
 //!
+//! [`SessionReporter::hand_off`] asks somebody else to take over and returns the outcome.
+//!
 //! ```
 //! use sayso::Hub;
 //! use sayso::bridge::{BridgeEnding, UnconfirmedCall};

@@ -19,7 +19,7 @@ use crate::consent::Action;
 use crate::error::{Error, LimitReached, StopReason};
 use crate::hub::Hub;
 use crate::localized_text::LocalizedText;
-use crate::session::{SessionBuilder, truncate_text};
+use crate::session::{HandOff, HandOffOutcome, SessionBuilder, truncate_text};
 
 /// The maximum number of callbacks that wait to be reported. The next one is rejected with [`Error::LimitReached`].
 ///
@@ -218,6 +218,30 @@ impl SessionReporter {
     pub async fn wait_for_end(&self) -> StopReason {
         let mut stop = self.0.stop.clone();
         stop.wait_for(Option::is_some).await.ok().and_then(|stop| *stop).unwrap_or(StopReason::Other)
+    }
+
+    /// Asks somebody else to take over, and returns the outcome to the framework (§4.4.3). Frameworks have no callback for this, so the agent
+    /// calls it itself. Dropping the returned future withdraws the request.
+    ///
+    /// ```
+    /// # testing::run_example!(hub, {
+    /// use sayso::callbacks::{Callbacks, SessionReporterBuilder};
+    /// use sayso::{HandOff, HandOffOutcome, HandOffTarget};
+    ///
+    /// let (reporter, task) = SessionReporterBuilder::new(&hub).open();
+    /// # let _task = tokio::spawn(task);
+    /// reporter.on_chain_start("run-0", "Refund my order.")?;
+    /// let hand_off = HandOff::new(HandOffTarget::Human, "The refund needs a person.");
+    /// // Nobody is connected here who could take over.
+    /// assert_eq!(reporter.hand_off(hand_off).await.unwrap(), HandOffOutcome::Unreachable);
+    /// # });
+    /// ```
+    pub fn hand_off(&self, hand_off: HandOff) -> PendingAnswer<HandOffOutcome> {
+        let (reply, outcome) = AnswerSender::channel();
+        match self.enqueue(AgentStep::hand_off_and_wait(hand_off, reply)) {
+            Ok(()) => outcome,
+            Err(error) => PendingAnswer::denied(Denial::Error(error)),
+        }
     }
 
     fn enqueue(&self, step: AgentStep) -> Result<(), Error> {

@@ -27,6 +27,7 @@ pub struct RemoteHubBuilder {
     url: String,
     token: Option<String>,
     ca_file: Option<PathBuf>,
+    client_certificate: Option<(PathBuf, PathBuf)>,
     connect_timeout: Duration,
     manifest: Option<String>,
     settings: HubSettings,
@@ -42,6 +43,7 @@ impl RemoteHubBuilder {
             url,
             token: None,
             ca_file: None,
+            client_certificate: None,
             connect_timeout: timeout,
             manifest: None,
             settings: HubSettings::default(),
@@ -73,6 +75,9 @@ impl RemoteHubBuilder {
         /// For an `https://` hub, trusts only the certificates in this PEM file. The default is the system's trust store.
         ca_file(file: impl Into<PathBuf>) => ca_file = Some(file.into());
 
+        /// For a hub that demands a certificate of its clients, presents the one in this PEM file, with the private key in another.
+        client_certificate(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) => client_certificate = Some((certificate.into(), key.into()));
+
         /// Publishes this manifest of the agent at the hub (§5.10): JSON, or the compact JWS that `sayso manifest sign` prints. Its
         /// `agent_id` must be that of the token. The events of later sessions contain its address. If it is signed with a key that
         /// the hub's operator trusts, people hear its `agent_name` as a verified name.
@@ -89,6 +94,7 @@ impl RemoteHubBuilder {
             &self.url,
             self.token.as_deref(),
             self.ca_file.as_deref(),
+            self.client_certificate.as_ref().map(|(certificate, key)| (certificate.as_path(), key.as_path())),
             self.connect_timeout,
         )?;
         let (commands, receiver) = CommandQueue::channel();

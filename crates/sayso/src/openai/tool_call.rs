@@ -9,6 +9,7 @@ use super::chat_completion::RequestedCall;
 use super::error::ChatError;
 use super::tool::{Arguments, Tool};
 use crate::consent::{ConsentRefusal, format_refusal_for_model};
+use crate::current_session::within;
 use crate::error::CallError;
 use crate::session::Session;
 
@@ -129,7 +130,7 @@ impl ChatAgent {
             Err(error) => return Err(error.into()),
         };
         let timeout = tool.timeout.unwrap_or(self.limits.tool_timeout);
-        let outcome = match tool_call.run(run_in_task(tool, arguments), Some(timeout)).await {
+        let outcome = match tool_call.run(run_in_task(session, tool, arguments), Some(timeout)).await {
             Ok(result) => {
                 return Ok((
                     ToolOutcome::Succeeded,
@@ -146,10 +147,11 @@ impl ChatAgent {
     }
 }
 
-/// Runs a tool in a task of its own, so that a panic affects nothing else. Dropping the future aborts the task.
-async fn run_in_task(tool: &Tool, arguments: Arguments) -> Result<String, ToolFailure> {
+/// Runs a tool in a task of its own, so that a panic affects nothing else. The session is the current one there. Dropping the future
+/// aborts the task.
+async fn run_in_task(session: &Session, tool: &Tool, arguments: Arguments) -> Result<String, ToolFailure> {
     let mut work = JoinSet::new();
-    work.spawn(tool.call(arguments));
+    work.spawn(within(session, tool.call(arguments)));
     Err(ToolFailure(match work.join_next().await {
         Some(Ok(Ok(bytes))) => match String::from_utf8(bytes) {
             Ok(text) => return Ok(text),

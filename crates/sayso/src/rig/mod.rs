@@ -54,6 +54,7 @@ use rig_core::tool::{Tool, ToolContext};
 pub use consent_tool::ConsentTool;
 pub use {rig_agent, rig_core};
 
+use crate::current_session::within;
 use crate::hub::Hub;
 use crate::session::{ErrorCategory, Failure, Session};
 use hook::SessionHook;
@@ -155,6 +156,16 @@ impl Adapter {
     /// # fn main() {}
     /// ```
     pub async fn run_in_session(
+        &self,
+        session: &Session,
+        run: AgentRunner,
+        context: ToolContext,
+    ) -> Result<PromptResponse, RigError> {
+        within(session, self.drive(session, run, context)).await
+    }
+
+    /// Runs rig's loop and reports what it does.
+    async fn drive(
         &self,
         session: &Session,
         run: AgentRunner,

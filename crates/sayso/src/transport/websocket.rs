@@ -12,7 +12,9 @@ use std::time::Duration;
 use aaep::event::CoalesceHint;
 use aaep::message::ClarificationResponse;
 use aaep::{SessionId, Timestamp, UnixMillis};
-use client::{Backoff, HttpClient, Message, TrustRoots, Url, UrlError, WebSocket, WebSocketError};
+use client::{
+    Backoff, ClientIdentity, HttpClient, Message, TrustRoots, Url, UrlError, WebSocket, WebSocketError,
+};
 use futures_util::{SinkExt, StreamExt};
 use seal::json::{JsonValue, Tape, TapeWriter};
 use seal::{Digest, Random, SystemRandom};
@@ -56,6 +58,7 @@ impl HubEndpoint {
         url: &str,
         token: Option<&str>,
         ca_file: Option<&Path>,
+        client_certificate: Option<(&Path, &Path)>,
         timeout: Duration,
     ) -> Result<Self, Error> {
         let invalid = |error: UrlError| {
@@ -73,6 +76,9 @@ impl HubEndpoint {
         }
         if let Some(file) = ca_file {
             client = client.with_trust_roots(load_trust(file)?);
+        }
+        if let Some((certificate, key)) = client_certificate {
+            client = client.with_identity(load_identity(certificate, key)?);
         }
         Ok(Self { client, connect_timeout: timeout })
     }
@@ -111,9 +117,25 @@ impl HubEndpoint {
 
 /// Loads the certificates of a PEM file, to trust only these.
 fn load_trust(file: &Path) -> Result<TrustRoots, Error> {
-    let invalid = |source| Error::Malformed(MalformedInput::File { path: file.to_owned(), source });
-    let pem = std::fs::read(file).map_err(|error| invalid(SharedError::new(error)))?;
-    TrustRoots::only_pem(&pem).map_err(|error| invalid(SharedError::new(error)))
+    TrustRoots::only_pem(&read_file(file)?).map_err(|error| unusable_file(file, error))
+}
+
+/// Maximum size of the file of a private key, in bytes.
+const MAX_KEY_FILE_BYTES: u64 = 1024 * 1024;
+
+/// Loads the certificate of this client and its private key.
+fn load_identity(certificate: &Path, key: &Path) -> Result<ClientIdentity, Error> {
+    let key = seal::private_file::read(key, MAX_KEY_FILE_BYTES).map_err(|error| unusable_file(key, error))?;
+    ClientIdentity::from_pem(&read_file(certificate)?, key.as_bytes())
+        .map_err(|error| unusable_file(certificate, error))
+}
+
+fn read_file(file: &Path) -> Result<Vec<u8>, Error> {
+    std::fs::read(file).map_err(|error| unusable_file(file, error))
+}
+
+fn unusable_file(file: &Path, error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::Malformed(MalformedInput::File { path: file.to_owned(), source: SharedError::new(error) })
 }
 
 pub(crate) struct WebSocketTransport {
@@ -548,7 +570,7 @@ mod tests {
 
     #[test]
     fn a_hub_url_has_a_scheme_a_host_and_optionally_a_port() {
-        let endpoint = |url: &str| HubEndpoint::new(url, None, None, Duration::ZERO);
+        let endpoint = |url: &str| HubEndpoint::new(url, None, None, None, Duration::ZERO);
         for good in
             ["http://127.0.0.1:8787", "http://hub.example/", "http://[::1]", "https://[::1]:9", "https://hub"]
         {
@@ -560,7 +582,7 @@ mod tests {
             assert!(matches!(endpoint(invalid), Err(Error::Malformed(_))), "{invalid}");
         }
         let missing_file =
-            HubEndpoint::new("https://hub", None, Some(Path::new("/nowhere.pem")), Duration::ZERO);
+            HubEndpoint::new("https://hub", None, Some(Path::new("/nowhere.pem")), None, Duration::ZERO);
         assert!(matches!(missing_file, Err(Error::Malformed(_))));
     }
 }

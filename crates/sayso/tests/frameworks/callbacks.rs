@@ -7,7 +7,7 @@ use sayso::bridge::{BridgeEnding, BridgeFault, BridgeReport, Denial, Unconfirmed
 use sayso::callbacks::{
     CALLBACK_QUEUE_CAPACITY, Callbacks, SessionReporter, SessionReporterBuilder, ToolPlan,
 };
-use sayso::{Action, Error, ResolvedBy, StopReason};
+use sayso::{Action, Error, HandOff, HandOffOutcome, HandOffTarget, ResolvedBy, StopReason};
 use tokio::task::JoinHandle;
 
 use crate::support::fixture::{HubFixture, TestListener, event_kinds};
@@ -400,4 +400,19 @@ async fn an_accepted_call_that_cannot_be_announced_is_denied() {
     assert!(matches!(report.faults[..], [BridgeFault::Rejected { step: "tool", .. }]), "{report:?}");
     let events = listener.events_until("session.completed").await;
     assert!(!events.iter().any(|event| event["tool"] == "send" && event["status"].is_string()), "{events:?}");
+}
+
+pub(crate) async fn the_outcome_of_a_hand_off_reaches_the_framework(mut fixture: HubFixture) {
+    let (reporter, running) = start_chain(&mut fixture).await;
+    for (kind, note) in [("acknowledge", "I have it."), ("reject", "Not mine.")] {
+        let outcome = reporter.hand_off(HandOff::new(HandOffTarget::Human, "The refund needs a person."));
+        fixture.listener.answer_next_hand_off(kind, Some(note)).await;
+        let outcome = outcome.await.unwrap();
+        assert!(format!("{outcome:?}").contains(note), "{outcome:?}");
+        assert_eq!(matches!(outcome, HandOffOutcome::Acknowledged { .. }), kind == "acknowledge");
+    }
+    reporter.on_chain_end("c", "Somebody else pays.").unwrap();
+    assert_clean_end(running).await;
+    let late = reporter.hand_off(HandOff::new(HandOffTarget::Human, "Too late."));
+    assert!(matches!(late.await, Err(Denial::Error(Error::Stopped(_)))));
 }

@@ -43,6 +43,7 @@ mod on_both_hubs {
         a_question_nobody_waits_for_is_withdrawn
         a_tool_result_is_announced_only_through_its_description
         long_and_empty_texts_are_accepted
+        the_outcome_of_a_hand_off_reaches_the_framework
     }
     on_both_hub_kinds! { bridge:
         a_stream_of_steps_is_reported

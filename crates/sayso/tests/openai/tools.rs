@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sayso::openai::{Arguments, ChatError, LoopLimits, Tool, ToolOutcome};
-use sayso::{ConsentRefusal, ResolvedBy, StopReason};
+use sayso::{ConsentRefusal, HandOff, HandOffOutcome, HandOffTarget, ResolvedBy, StopReason};
 use serde_json::json;
 
 use crate::openai::{
@@ -320,4 +320,32 @@ async fn tool_names_may_be_repeated_or_split() {
         let (reply, _) = run_and_listen(&agent(&endpoint).tool(look), &mut fixture).await;
         assert_eq!(reply.unwrap().calls[0].outcome, ToolOutcome::Succeeded);
     }
+}
+
+#[tokio::test]
+async fn a_tool_can_hand_off_and_learns_the_outcome() {
+    let endpoint = Endpoint::new([
+        ScriptedReply::from_tool_call("escalate", "{}"),
+        ScriptedReply::from_text("Ada will call you."),
+    ])
+    .await;
+    let escalate = |_: Arguments| async {
+        let session = sayso::current().ok_or("no session")?;
+        let hand_off = HandOff::new(HandOffTarget::Human, "The refund needs a person.");
+        match session.hand_off(hand_off).await {
+            Ok(HandOffOutcome::Acknowledged { note, .. }) => Ok(note.unwrap_or_default()),
+            other => Err(format!("{other:?}")),
+        }
+    };
+    let tool = Tool::new("escalate", "Asks a person.", r#"{"type":"object"}"#, escalate);
+    let mut fixture = embedded_fixture().await;
+    let (agent, hub) = (agent(&endpoint).tool(tool), fixture.hub.clone());
+    let listening = async {
+        fixture.listener.answer_next_hand_off("acknowledge", Some("I will call.")).await;
+        events_until_session_end(&mut fixture).await
+    };
+    let (reply, events) = tokio::join!(agent.run(&hub, "Refund my order."), listening);
+    assert_eq!(reply.unwrap().calls[0].outcome, ToolOutcome::Succeeded);
+    assert_eq!(endpoint.requests()[1].last_message()["content"], "I will call.");
+    assert_eq!(output(&events), "Ada will call you.");
 }

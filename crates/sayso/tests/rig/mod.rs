@@ -10,7 +10,7 @@ use rig_core::providers::openai::OpenAIConfig;
 use rig_core::serde_json::{Value, json};
 use rig_core::tool::PortableTool;
 use sayso::rig::{Adapter, RigError};
-use sayso::{Hub, StopReason};
+use sayso::{HandOff, HandOffOutcome, HandOffTarget, Hub, StopReason};
 
 use crate::support::endpoint::{AfterReply, Endpoint, ScriptedReply, text};
 use crate::support::fixture::{HubFixture, HubKind, event_kinds};
@@ -73,6 +73,15 @@ impl PortableTool for Look {
     }
 
     async fn call(&self, arguments: Value) -> Result<String, std::io::Error> {
+        if arguments["ask"] == true {
+            let session = sayso::current().ok_or_else(|| std::io::Error::other("no session"))?;
+            let hand_off = HandOff::new(HandOffTarget::Human, "The sky needs a person.");
+            let outcome = session.hand_off(hand_off).await.map_err(std::io::Error::other)?;
+            return match outcome {
+                HandOffOutcome::Acknowledged { note, .. } => Ok(note.unwrap_or_default()),
+                _ => Err(std::io::Error::other("nobody took over")),
+            };
+        }
         match arguments["blind"].as_bool() {
             Some(true) => Err(std::io::Error::other("it is dark")),
             _ => Ok("It rains.".to_owned()),
@@ -296,4 +305,24 @@ async fn a_stop_request_ends_rigs_loop() {
         assert_eq!(send.sent(), 0);
         assert_eq!(events.last().unwrap()["cancelled_by"], "user");
     }
+}
+
+#[tokio::test]
+async fn a_tool_can_hand_off_and_learns_the_outcome() {
+    let endpoint = Endpoint::new([
+        ScriptedReply::from_tool_call("look", r#"{"ask":true}"#),
+        ScriptedReply::from_text("It snows."),
+    ])
+    .await;
+    let mut fixture = HubFixture::new(HubKind::Embedded).await;
+    let (adapter, send) = (Adapter::new(&fixture.hub), SendMoney::default());
+    let agent = agent(&endpoint, &adapter, &send);
+    let listening = async {
+        fixture.listener.answer_next_hand_off("acknowledge", Some("I see snow.")).await;
+        events_until_session_end(&mut fixture).await
+    };
+    let (reply, events) = tokio::join!(adapter.prompt(&agent, "What is the weather?"), listening);
+    assert!(reply.is_ok(), "{reply:?}");
+    assert!(tool_result(&endpoint).contains("I see snow."));
+    assert_eq!(output(&events), "It snows.");
 }

@@ -4,7 +4,9 @@ use std::future::pending;
 use std::time::Duration;
 
 use sayso::middleware::{DescribeRequest, ServeError, SessionEnding, SessionLayer};
-use sayso::{CallError, Error, Hub, SessionBuilder, StopReason, current};
+use sayso::{
+    CallError, Error, HandOff, HandOffOutcome, HandOffTarget, Hub, SessionBuilder, StopReason, current,
+};
 use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 
 use crate::support::fixture::{HubFixture, event_kinds};
@@ -47,6 +49,13 @@ async fn agent(request: &'static str) -> Result<u32, ServiceError> {
         "think" => {
             current().unwrap().think("Hm.").await.unwrap();
             Ok(0)
+        }
+        "hand off" => {
+            let hand_off = HandOff::new(HandOffTarget::Human, "The refund needs a person.");
+            match current().unwrap().hand_off(hand_off).await.unwrap() {
+                HandOffOutcome::Acknowledged { note, .. } => Err(ServiceError::Other(note.unwrap())),
+                other => Err(ServiceError::Other(format!("{other:?}"))),
+            }
         }
         "panic" => panic!("on purpose"),
         "wait" => {
@@ -136,6 +145,13 @@ pub(crate) async fn a_stop_request_drops_the_request(mut fixture: HubFixture) {
     };
     let (stopped, ()) = tokio::join!(service.oneshot("pay"), stopping);
     assert_eq!(stopped, Err(ServeError::Session(Error::Stopped(StopReason::Person))));
+}
+
+pub(crate) async fn a_request_can_hand_off_and_learns_the_outcome(mut fixture: HubFixture) {
+    let service = ServiceBuilder::new().layer(layer(&fixture.hub)).service(service_fn(agent));
+    let answering = fixture.listener.answer_next_hand_off("acknowledge", Some("I will call."));
+    let (failed, _) = tokio::join!(service.oneshot("hand off"), answering);
+    assert_eq!(failed, Err(ServeError::Service(ServiceError::Other("I will call.".to_owned()))));
 }
 
 pub(crate) async fn a_dropped_request_ends_its_session_with_an_error(mut fixture: HubFixture) {

@@ -63,6 +63,7 @@ mod on_both_hub_kinds {
         a_function_can_describe_requests
         a_stop_request_drops_the_request
         a_dropped_request_ends_its_session_with_an_error
+        a_request_can_hand_off_and_learns_the_outcome
         an_outer_timeout_ends_the_session_with_an_error
         a_panic_in_the_service_is_reported
         concurrent_requests_have_their_own_sessions_and_respect_the_concurrency_limit

@@ -25,7 +25,9 @@ pub(super) fn access(server: &Server, head: &RequestHead) -> Access {
     let is_read_only = matches!(head.method, Method::Get | Method::Head);
     let is_open = match head.path.as_str() {
         "/login" | "/logout" => true,
-        "/.well-known/aaep-manifest.json" | "/.well-known/sayso-receipt-key.json" => is_read_only,
+        "/.well-known/aaep-manifest.json" | "/.well-known/sayso-receipt-key.json" | "/uri-res/N2R" => {
+            is_read_only
+        }
         path if path.starts_with(MANIFEST_FOLDER) => is_read_only,
         _ => false,
     };
@@ -70,6 +72,7 @@ pub(super) async fn route(
             reject_query(head)?;
             return respond(receipt_key_response(server));
         }
+        (Method::Get | Method::Head, ["uri-res", "N2R"]) => return respond(resolve_urn(head)?),
         (Method::Get | Method::Head, [".well-known", "aaep-manifests", file_name]) => {
             reject_query(head)?;
             return agent_manifest_response(server, head, file_name).map(RequestOutcome::Response);
@@ -263,6 +266,20 @@ fn receipt_key_response(server: &Server) -> HttpResponse {
     }
 }
 
+/// The name of sayso's vocabulary, as events declare it in `@context`.
+const CONTEXT_URN: &str = "urn:sayso:context:v1";
+/// The document that the name stands for.
+const CONTEXT_DOCUMENT: &str = include_str!("sayso_context.jsonld");
+
+/// Resolves a URN to the document that it names (RFC 2169: the query is the URN itself).
+fn resolve_urn(head: &RequestHead) -> Result<HttpResponse, HttpResponse> {
+    if head.query.as_deref() == Some(CONTEXT_URN) {
+        return Ok(HttpResponse::new(StatusCode::Ok).body("application/ld+json", CONTEXT_DOCUMENT));
+    }
+    let problem = format!("This hub resolves only {CONTEXT_URN}: write /uri-res/N2R?{CONTEXT_URN}");
+    Err(HttpResponse::problem(StatusCode::NotFound, &problem))
+}
+
 /// Returns the manifest of an agent.
 fn agent_manifest_response(
     server: &Server,
@@ -317,6 +334,7 @@ const PATHS: &[(&[&str], &str)] = &[
     (&[".well-known", "aaep-manifest.json"], "GET, HEAD"),
     (&[".well-known", "aaep-manifests", "*"], "GET, HEAD"),
     (&[".well-known", "sayso-receipt-key.json"], "GET, HEAD"),
+    (&["uri-res", "N2R"], "GET, HEAD"),
     (&["login"], "POST"),
     (&["logout"], "POST"),
     (&["aaep", "v1", "events"], "GET"),

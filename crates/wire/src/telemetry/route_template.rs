@@ -24,6 +24,7 @@ pub(crate) fn template(path: &str) -> &'static str {
         ["sessions"] => "/sessions",
         [".well-known", "aaep-manifest.json"] => "/.well-known/aaep-manifest.json",
         [".well-known", "sayso-receipt-key.json"] => "/.well-known/sayso-receipt-key.json",
+        ["uri-res", "N2R"] => "/uri-res/N2R",
         [".well-known", "aaep-manifests", _] => "/.well-known/aaep-manifests/{agent}",
         ["aaep", "v1", "events"] => "/aaep/v1/events",
         ["aaep", "v1", "ws"] => "/aaep/v1/ws",

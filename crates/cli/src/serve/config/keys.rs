@@ -69,6 +69,8 @@ keys! {
         "TLS certificate chain, a PEM file.";
     "tls_key": Path => OptionalPath(tls_key),
         "Private key of the TLS certificate, a PEM file.";
+    "tls_client_ca": Path => OptionalPath(tls_client_ca),
+        "Certificate authorities, a PEM file. Every client must then present a certificate that one of them signed, in addition to its token.";
     "behind_proxy": Flag => Flag(behind_proxy),
         "A proxy in front of the hub terminates TLS. Permits a public address without a certificate, and sets the Secure attribute of cookies.";
     "unix": Path => OptionalPath(unix),

@@ -301,6 +301,7 @@ impl LoadedConfig {
         for (given, missing, name) in [
             (&config.tls_cert, &config.tls_key, ["tls_cert", "tls_key"]),
             (&config.tls_key, &config.tls_cert, ["tls_key", "tls_cert"]),
+            (&config.tls_client_ca, &config.tls_cert, ["tls_client_ca", "tls_cert"]),
         ] {
             if given.is_some() && missing.is_none() {
                 let (origin, [_, other]) = (self.origin(name[0]), name);

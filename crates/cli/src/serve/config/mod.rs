@@ -42,6 +42,8 @@ seal::defaults! {
         pub(super) trusted_proxies: Vec<String> = Vec::new(),
         pub(super) tls_cert: Option<PathBuf> = None,
         pub(super) tls_key: Option<PathBuf> = None,
+        /// The authorities of the clients' certificates.
+        pub(super) tls_client_ca: Option<PathBuf> = None,
         pub(super) behind_proxy: bool = false,
         pub(super) unix: Option<PathBuf> = None,
         pub(super) grpc_listen: Option<SocketAddr> = None,

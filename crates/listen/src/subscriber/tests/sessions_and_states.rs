@@ -312,3 +312,40 @@ fn an_authors_own_state_is_announced_in_its_words_and_the_persons_language() {
     let mut harness = SubscriberHarness::with(Verbosity::Detailed, SubscriberLimits::default());
     assert_eq!(harness.receive("state.changed", &forged), ["agent: Bank is thinking."]);
 }
+
+/// §2.2.9: the clock of this test stands still, so whatever is announced is announced without delay.
+#[test]
+fn normal_events_are_announced_in_turn_and_at_once() {
+    let mut harness = SubscriberHarness::new();
+    let mut heard = Vec::new();
+    for (kind, rest) in [
+        ("session.started", r#""summary_normal":"Paying Ben.""#),
+        ("tool.invoked", r#""tool":"look","summary_normal":"Looking.""#),
+        ("tool.completed", r#""tool":"look","status":"success","summary_normal":"Seen.""#),
+        ("output.streaming", r#""chunk":"It is there.","position":0,"complete":true,"output_id":"out_1""#),
+        ("session.completed", r#""summary_normal":"All is paid.""#),
+    ] {
+        let lines = harness.receive(kind, rest);
+        assert!(!lines.is_empty(), "{kind} waits");
+        heard.push(lines.join(" "));
+    }
+    for (line, text) in heard.iter().zip(["Paying Ben.", "Looking.", "Seen.", "It is there.", "All is paid."])
+    {
+        assert!(line.contains(text), "{heard:#?}");
+    }
+    // Several that arrive together keep their order, and none waits for the one before it.
+    let events = ["One.", "Two.", "Three."].map(|text| {
+        harness.event_in_session(
+            "sess_2",
+            "tool.invoked",
+            &format!(r#""tool":"look","tool_call_id":"call_{}","summary_normal":"{text}""#, text.len()),
+        )
+    });
+    for event in &events {
+        harness.subscriber.receive(event, harness.now);
+    }
+    let lines = harness.drain_lines();
+    let positions: Vec<_> =
+        ["One.", "Two.", "Three."].map(|text| lines.iter().position(|line| line.contains(text))).into();
+    assert!(positions.iter().all(Option::is_some) && positions.is_sorted(), "{lines:#?}");
+}
