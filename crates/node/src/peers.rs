@@ -4,17 +4,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use asp::dispute::{Dispute, DisputeRegister, RegisterError, Resolution};
+use asp::dispute::{Dispute, DisputeRegister, RegisterError, Resolution, Verdict};
 use asp::message::{Body, TrustScore};
 use asp::session::ReceiverChecks;
 use asp::trust::{
-    CircuitBreaker, RateLimited, TokenBucket, TrustBook, TrustEvent, TrustEventKind, TrustLevel,
-    TrustParametersError, TrustReport,
+    CircuitBreaker, CircuitState, RateLimited, TokenBucket, TrustBook, TrustEvent, TrustEventKind,
+    TrustLevel, TrustParametersError, TrustReport,
 };
 use asp::{AgentCard, AgentUri, DisputeId, SessionId};
 use seal::UnixMillis;
 use seal::json::write_object;
+use wire::unix_now;
 
+use crate::dispute_questions::DisputeQuestionState;
 use crate::disputes::DisputeRecord;
 use crate::dpop;
 use crate::escrow_book::EscrowBook;
@@ -22,6 +24,10 @@ use crate::limits::NodeLimits;
 use crate::node::NodeConfig;
 use crate::policy::Policy;
 use crate::records::NodeRecord;
+
+const MINUTES_PER_DAY: i64 = 24 * 60;
+/// Maximum number of agents without a pinned card whose traffic is remembered.
+const MAX_UNPINNED_CONTACTS: usize = 1_000;
 
 /// What the node knows about other agents.
 #[derive(Debug)]
@@ -34,6 +40,8 @@ pub(crate) struct Peers {
     trust: TrustBook,
     contacts: HashMap<AgentUri, Contact>,
     disputes: DisputeRegister,
+    /// What a person was asked about disputes.
+    dispute_questions: HashMap<DisputeId, DisputeQuestionState>,
     /// The money that agents have with this node's operator.
     pub(crate) escrow: EscrowBook,
     policy: Policy,
@@ -45,6 +53,7 @@ struct Contact {
     messages: TokenBucket,
     invitations: TokenBucket,
     violations: TokenBucket,
+    violations_of_day: TokenBucket,
     breaker: CircuitBreaker,
 }
 
@@ -60,6 +69,7 @@ impl Peers {
             trust,
             contacts: HashMap::new(),
             disputes: DisputeRegister::default(),
+            dispute_questions: HashMap::new(),
             escrow: EscrowBook::default(),
             policy,
         };
@@ -94,6 +104,22 @@ impl Peers {
             NodeRecord::Dispute { record } => match DisputeRecord::parse(record) {
                 Some(DisputeRecord::Filed(dispute)) => drop(self.disputes.file(*dispute)),
                 Some(DisputeRecord::Resolved(resolution)) => drop(self.disputes.resolve(resolution)),
+                Some(DisputeRecord::Asked { id, question }) => {
+                    let state = self.dispute_questions.entry(id).or_default();
+                    state.asked_count += 1;
+                    (state.open, state.unanswered) = (Some(question), None);
+                }
+                Some(DisputeRecord::Unanswered { id, reason }) => {
+                    let state = self.dispute_questions.entry(id).or_default();
+                    (state.open, state.unanswered) = (None, Some(reason));
+                }
+                Some(DisputeRecord::AskAgain { id }) => {
+                    self.dispute_questions.entry(id).or_default().unanswered = None;
+                }
+                Some(DisputeRecord::Answered { id, receipt, signature }) => {
+                    let state = self.dispute_questions.entry(id).or_default();
+                    (state.open, state.receipt) = (None, Some((receipt, signature)));
+                }
                 None => {}
             },
         }
@@ -146,9 +172,34 @@ impl Peers {
         }
     }
 
+    /// Returns the verdict of a dispute that has ended.
+    pub(crate) fn dispute_verdict(&self, id: &DisputeId) -> Option<Verdict> {
+        self.disputes.get(id)?.1.map(|resolution| resolution.verdict)
+    }
+
+    /// Returns what a person was asked about a dispute.
+    pub(crate) fn dispute_question(&self, id: &DisputeId) -> DisputeQuestionState {
+        self.dispute_questions.get(id).cloned().unwrap_or_default()
+    }
+
+    /// Returns the open disputes about which a person is asked, or has to be asked.
+    pub(crate) fn disputes_for_a_person(&self) -> Vec<DisputeId> {
+        let open = self.disputes.iter().filter(|(_, resolution)| resolution.is_none());
+        let ids = open.map(|(dispute, _)| &dispute.dispute_id);
+        let is_waiting = |id: &&DisputeId| {
+            self.dispute_questions.get(*id).is_none_or(|question| question.unanswered.is_none())
+        };
+        ids.filter(is_waiting).cloned().collect()
+    }
+
+    /// Returns how many disputes wait for a person's answer.
+    pub(crate) fn open_dispute_questions(&self) -> usize {
+        self.dispute_questions.values().filter(|question| question.open.is_some()).count()
+    }
+
     /// Returns a dispute and its resolution as JSON.
     pub(crate) fn dispute_to_json(&self, id: &DisputeId) -> Option<String> {
-        self.disputes.get(id).map(|(dispute, resolution)| write_dispute(dispute, resolution))
+        self.disputes.get(id).map(|(dispute, resolution)| self.write_dispute(dispute, resolution))
     }
 
     /// Returns all disputes of a session as JSON.
@@ -159,9 +210,30 @@ impl Peers {
         write_object(|writer| {
             writer.key("disputes").array(|writer| {
                 for (dispute, resolution) in disputes {
-                    writer.raw(&write_dispute(dispute, resolution));
+                    writer.raw(&self.write_dispute(dispute, resolution));
                 }
             });
+        })
+    }
+
+    fn write_dispute(&self, dispute: &Dispute, resolution: Option<&Resolution>) -> String {
+        let question = self.dispute_questions.get(&dispute.dispute_id);
+        write_object(|writer| {
+            writer.key("dispute").raw(&dispute.to_json());
+            writer.key("status").text(if resolution.is_some() { "resolved" } else { "awaiting_person" });
+            if let Some(resolution) = resolution {
+                writer.key("resolution").raw(&resolution.to_json());
+            }
+            if let Some(open) = question.and_then(|question| question.open.as_ref()) {
+                writer.key("reply_token").text(&open.reply_token);
+            }
+            if let Some(reason) = question.and_then(|question| question.unanswered.as_ref()) {
+                writer.key("unanswered").text(reason);
+            }
+            if let Some((receipt, signature)) = question.and_then(|question| question.receipt.as_ref()) {
+                writer.key("receipt").raw(receipt);
+                writer.key("signature").text(signature);
+            }
         })
     }
 
@@ -267,28 +339,35 @@ impl Peers {
 
     /// Returns whether a message of this agent that was not authentic is recorded.
     pub(crate) fn take_violation(&mut self, agent: &AgentUri, now: UnixMillis, limits: &NodeLimits) -> bool {
-        self.contact(agent).violations.take(limits.violations_per_minute, now).is_ok()
+        let contact = self.contact(agent);
+        // In this time, a minute lasts a day.
+        let day = UnixMillis::new(now.get() / MINUTES_PER_DAY);
+        contact.violations.take(limits.violations_per_minute, now).is_ok()
+            && contact.violations_of_day.take(limits.violations_per_day, day).is_ok()
+    }
+
+    /// Returns how many peers do not answer and are left alone for a while.
+    pub(crate) fn open_circuits(&self) -> usize {
+        let is_open = |contact: &&Contact| contact.breaker.state(unix_now()) != CircuitState::Closed;
+        self.contacts.values().filter(is_open).count()
     }
 
     fn contact(&mut self, agent: &AgentUri) -> &mut Contact {
+        // An agent without a pinned card has no traffic to remember for long.
+        if self.contacts.len() >= self.cards.len() + MAX_UNPINNED_CONTACTS
+            && !self.contacts.contains_key(agent)
+        {
+            self.contacts.retain(|agent, _| self.cards.contains_key(agent));
+        }
         let parameters = self.policy.circuit_breaker.clone();
         self.contacts.entry(agent.clone()).or_insert_with(|| Contact {
             messages: TokenBucket::default(),
             invitations: TokenBucket::default(),
             violations: TokenBucket::default(),
+            violations_of_day: TokenBucket::default(),
             breaker: CircuitBreaker::new(parameters),
         })
     }
-}
-
-fn write_dispute(dispute: &Dispute, resolution: Option<&Resolution>) -> String {
-    write_object(|writer| {
-        writer.key("dispute").raw(&dispute.to_json());
-        writer.key("status").text(if resolution.is_some() { "resolved" } else { "awaiting_person" });
-        if let Some(resolution) = resolution {
-            writer.key("resolution").raw(&resolution.to_json());
-        }
-    })
 }
 
 /// Writes a trust report as JSON.

@@ -45,6 +45,8 @@ pub struct ConsentPolicy {
     pub accept: bool,
     /// About an escalation of our agent.
     pub escalate: bool,
+    /// About a dispute that the rules do not decide.
+    pub dispute: bool,
     /// How long the person has to answer.
     pub timeout: Duration,
 }
@@ -52,10 +54,15 @@ pub struct ConsentPolicy {
 impl ConsentPolicy {
     /// A person is asked about everything that binds.
     pub const ASK: Self =
-        Self { commit: true, accept: true, escalate: true, timeout: Duration::from_mins(10) };
+        Self { commit: true, accept: true, escalate: true, dispute: true, timeout: Duration::from_mins(10) };
     /// Nobody is asked.
-    pub const NEVER_ASK: Self =
-        Self { commit: false, accept: false, escalate: false, timeout: Duration::from_mins(10) };
+    pub const NEVER_ASK: Self = Self {
+        commit: false,
+        accept: false,
+        escalate: false,
+        dispute: false,
+        timeout: Duration::from_mins(10),
+    };
 }
 
 /// Why a policy cannot be used.
@@ -130,6 +137,7 @@ impl Policy {
             ("consent", "commit") => self.consent.commit = boolean()?,
             ("consent", "accept") => self.consent.accept = boolean()?,
             ("consent", "escalate") => self.consent.escalate = boolean()?,
+            ("consent", "dispute") => self.consent.dispute = boolean()?,
             ("consent", "timeout_seconds") => {
                 self.consent.timeout = Duration::from_secs(count()?.into());
             }
@@ -169,6 +177,10 @@ impl Policy {
             ("limits", "messages_per_session") => self.limits.session.max_messages = count()? as usize,
             ("limits", "open_proposals") => self.limits.session.max_open_proposals = count()? as usize,
             ("limits", "violations_per_minute") => self.limits.violations_per_minute = count()?,
+            ("limits", "violations_per_day") => self.limits.violations_per_day = count()?,
+            ("limits", "refusals_per_session") => self.limits.refusals_per_session = count()? as usize,
+            ("limits", "registrations_per_minute") => self.limits.registrations_per_minute = count()?,
+            ("limits", "kept_ended_sessions") => self.limits.kept_ended_sessions = count()? as usize,
             ("limits", "peer_timeout_ms") => self.limits.peer_timeout = millis(count()?),
             ("limits", "retry_delay_ms") => self.limits.retry_delay = millis(count()?),
             ("limits", "max_retry_delay_ms") => self.limits.max_retry_delay = millis(count()?),

@@ -13,8 +13,9 @@ use crate::NodeError;
 use crate::crash_point;
 use crate::journal_writer::Batch;
 use crate::node::Node;
+use crate::person::one_line;
 use crate::records::SessionRecord;
-use crate::send::run_to_completion;
+use crate::send::{MAX_SUBJECT_CHARS, run_to_completion};
 use crate::session::{RefusalNotice, SessionHandle, SessionState};
 
 /// The answer to a peer's message.
@@ -70,12 +71,16 @@ impl Node {
                     Ok(ReceiveReply::Refused { refusal, reject: None })
                 }
                 (Err(error), _) => {
+                    node.counters.dropped.add(1);
                     node.record_violation(&card).await;
                     Ok(ReceiveReply::Dropped(error.to_string()))
                 }
             }
         })
         .await;
+        if let Ok(ReceiveReply::Refused { refusal, .. }) = &reply {
+            self.counters.count_refused_by_us(refusal.code);
+        }
         crash_point::pass("receive.after");
         reply
     }
@@ -88,18 +93,23 @@ impl Node {
     ) -> Result<ReceiveReply, NodeError> {
         let creation = self.creation.lock().await;
         let id = message.envelope.session_id;
-        if let Ok(handle) = self.session(id).await {
+        match self.session(id).await {
             // Another copy of the invitation was faster.
-            drop(creation);
-            return if handle.info.peer.agent_id() == peer.agent_id() {
-                self.receive_in(&handle, message).await
-            } else {
-                Err(NodeError::UnknownSession)
-            };
+            Ok(handle) => {
+                drop(creation);
+                return if handle.info.peer.agent_id() == peer.agent_id() {
+                    self.receive_in(&handle, message).await
+                } else {
+                    Err(NodeError::UnknownSession)
+                };
+            }
+            Err(NodeError::UnknownSession) => {}
+            Err(error) => return Err(error),
         }
         self.check_capacity(peer.agent_id())?;
         let subject = match &message.envelope.body {
-            Body::Propose(invitation) => invitation.subject.clone(),
+            // The peer chooses its length. A person hears it, and the list of sessions shows it.
+            Body::Propose(invitation) => one_line(&invitation.subject, MAX_SUBJECT_CHARS),
             _ => String::new(),
         };
         let info = self.new_session_info(id, peer, Role::Invited, subject);
@@ -116,6 +126,7 @@ impl Node {
         let batch = Batch { opened: Some(info), ..Batch::of_session(id, vec![SessionRecord::Step(step)]) };
         self.commit(&mut state, batch).await?;
         self.insert(&handle);
+        self.counters.received.increment(message.envelope.performative());
         self.narrate_message(&handle, &state, message, &outcome);
         self.finish_change(&handle, &mut state).await?;
         Ok(stored_reply(message, &state))
@@ -140,6 +151,12 @@ impl Node {
             return Ok(stored_reply(message, &state));
         }
         self.expire(handle, &mut state).await?;
+        if state.refused_count >= self.config.limits.refusals_per_session {
+            // Each refusal must be remembered, and there are too many.
+            let reason = "too many messages of this session were refused, so it accepts no more";
+            let refusal = Refusal::new(RejectCode::CapacityUnavailable, reason);
+            return Ok(ReceiveReply::Refused { refusal, reject: None });
+        }
         let (now, checks) = (unix_now(), self.checks_of_message(handle, &state, message));
         let outcome =
             state.participant.handle(message, checks, now, &mut SystemRandom).map_err(NodeError::Local)?;
@@ -192,6 +209,16 @@ impl Node {
     ) -> Result<(), NodeError> {
         let now = unix_now();
         let Some(step) = StoredStep::from_outcome(message, outcome, now) else { return Ok(()) };
+        match outcome {
+            ReceiveOutcome::Accepted { .. } => {
+                self.counters.received.increment(message.envelope.performative());
+            }
+            ReceiveOutcome::RolledBack { refusal, .. } => {
+                self.counters.count_refused_by_peer(refusal.code.as_str());
+            }
+            ReceiveOutcome::Refused { .. } => state.refused_count += 1,
+            _ => {}
+        }
         let mut transitions = state.participant.take_settled();
         match outcome {
             ReceiveOutcome::Accepted { transitions: own, .. } => transitions.extend(own.iter().cloned()),
@@ -267,13 +294,23 @@ impl Node {
                 steps.push(StoredStep::Received { text });
             }
         }
-        let Some(mut stored) = self.journal.read(handle.info.id).await? else { return Ok(()) };
-        stored.records.extend(steps.iter().cloned().map(SessionRecord::Step));
-        let Ok(restored) = SessionState::restore(&self.config, &stored) else { return Ok(()) };
+        let Some(stored) = self.journal.read(handle.info.id).await? else { return Ok(()) };
+        let Ok(mut restored) = SessionState::restore(&self.config, &stored) else { return Ok(()) };
+        let mut transitions = Vec::new();
+        for step in &steps {
+            let Ok(taken_over) = restored.participant.take_over(step) else { return Ok(()) };
+            transitions.extend(taken_over);
+        }
+        // What these messages mean for trust and money was lost with them.
+        let node_records = self.effects_once(&handle.info, &mut restored, &transitions, unix_now());
         let records = steps.into_iter().map(SessionRecord::Step).collect();
-        self.commit(&mut state, Batch::of_session(handle.info.id, records)).await?;
+        let batch = Batch { node_records, ..Batch::of_session(handle.info.id, records) };
+        self.commit(&mut state, batch).await?;
         let is_delivering = state.is_delivering;
         *state = SessionState { is_delivering, ..restored };
+        if state.state() == State::Executing {
+            self.peers().escrow.promise(&handle.info, state.participant.session());
+        }
         tracing::warn!(target: "sayso::log", kind = "asp.caught_up", session = %handle.info.id, messages = messages.len());
         Ok(())
     }

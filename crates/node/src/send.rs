@@ -15,13 +15,14 @@ use wire::unix_now;
 
 use crate::NodeError;
 use crate::crash_point;
+use crate::encoding;
 use crate::journal_writer::Batch;
 use crate::node::Node;
 use crate::records::SessionRecord;
 use crate::session::{SessionHandle, SessionState};
 
 /// Maximum length of the subject of our invitations, in characters.
-const MAX_SUBJECT_CHARS: usize = 500;
+pub(crate) const MAX_SUBJECT_CHARS: usize = 500;
 
 /// A request to open a session.
 #[derive(Clone, Debug)]
@@ -91,6 +92,9 @@ impl Node {
             .map_err(|error| NodeError::Malformed(error.to_string()))?;
         let mut invitation = Propose::new(proposal, Propose::INVITATION_TYPE, request.subject, request.terms);
         invitation.valid_until = request.valid_until;
+        if self.config.uses_message_pack {
+            encoding::offer(&mut invitation);
+        }
         let sent = send_signed(&mut state.participant, invitation.into(), None, ReceiverChecks::PASSED)?;
         let id = info.id;
         let handle = SessionHandle::new(info.clone(), state, now);
@@ -101,6 +105,7 @@ impl Node {
         };
         self.commit(&mut state, batch).await?;
         self.insert(&handle);
+        self.counters.sent.increment(Performative::Propose);
         self.narrate_sent(&handle, &state, &sent);
         self.finish_change(&handle, &mut state).await?;
         Ok(id)
@@ -114,7 +119,7 @@ impl Node {
         body: &str,
         constraints: Option<Constraints>,
     ) -> Result<SendOutcome, NodeError> {
-        let body = Body::parse(performative, body).map_err(|error| {
+        let mut body = Body::parse(performative, body).map_err(|error| {
             NodeError::Refused(Refusal::new(RejectCode::SchemaUnsupported, error.to_string()))
         })?;
         let handle = self.session(session).await?;
@@ -132,6 +137,9 @@ impl Node {
             if is_resolution && node.person.is_some() && node.config.policy.consent.escalate {
                 let reason = "the person decides about this escalation, and the node sends the decision";
                 return Err(NodeError::Refused(Refusal::new(RejectCode::PolicyViolation, reason)));
+            }
+            if node.config.uses_message_pack {
+                encoding::accept_offer(&state, &mut body);
             }
             if node.needs_consent(&state, &body) {
                 if state.consent.is_some() {
@@ -160,6 +168,7 @@ impl Node {
         constraints: Option<Constraints>,
     ) -> Result<SendOutcome, NodeError> {
         let checks = self.checks_of_own_message(handle, state, &body);
+        let sent_performative = body.performative();
         let sent = send_signed(&mut state.participant, body, constraints, checks)?;
         let sequence_number = state
             .participant
@@ -170,6 +179,7 @@ impl Node {
         if state.state() == State::Executing {
             self.peers().escrow.promise(&handle.info, state.participant.session());
         }
+        self.counters.sent.increment(sent_performative);
         self.narrate_sent(handle, state, &sent);
         self.finish_change(handle, state).await?;
         Ok(SendOutcome::Sent { message_id: sent.message_id, sequence_number, state: state.state() })
