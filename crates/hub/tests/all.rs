@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod agent_connections;
+mod agent_manifests;
 mod clock_jumps;
 mod engine;
 mod foreign_questions;
@@ -23,3 +24,4 @@ mod simulation;
 mod streamed_output;
 mod support;
 mod threats;
+mod valid_tokens;

@@ -9,6 +9,8 @@ use seal::json::{JsonValue, Tape};
 
 use super::MutationScope;
 use super::mutant::Mutant;
+#[cfg(test)]
+use super::rewrite::MutantCode;
 use super::rewrite::{RewrittenFile, rewrite};
 use crate::stage::{StageLog, command, command_output, root};
 use crate::test_programs::{TestProgram, parse_program};
@@ -123,16 +125,14 @@ impl MutatedTree {
     fn check(&self, scope: &MutationScope) -> Result<Vec<CompilerError>, String> {
         let mut check = self.cargo();
         check.args(["check", "--locked", "--lib", "--message-format=json", "--package", scope.package]);
-        let output = check
-            .stderr(Stdio::null())
-            .output()
-            .map_err(|error| format!("cannot run cargo check: {error}"))?;
+        let output = check.output().map_err(|error| format!("cannot run cargo check: {error}"))?;
         let mut tape = Tape::default();
         let messages = String::from_utf8_lossy(&output.stdout);
         let errors: Vec<CompilerError> =
             messages.lines().filter_map(|line| CompilerError::parse(&tape.read(line).ok()?.root())).collect();
         if errors.is_empty() && !output.status.success() {
-            return Err(format!("cargo check ended with {}", output.status));
+            let messages = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("cargo check ended with {}: {messages}", output.status));
         }
         Ok(errors)
     }
@@ -232,4 +232,53 @@ impl CompilerError {
 
 fn contains(outer: &Range<usize>, inner: &Range<usize>) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(places: &[Range<usize>]) -> CompilerError {
+        let places = places.iter().map(|place| ("a.rs".to_owned(), place.clone())).collect();
+        CompilerError { text: String::new(), places }
+    }
+
+    #[test]
+    fn the_places_of_an_error_are_read_main_ones_first() {
+        let span = |start: usize, is_main: bool| {
+            format!(
+                r#"{{"byte_start":{start},"byte_end":{},"file_name":"a.rs","is_primary":{is_main}}}"#,
+                start + 1
+            )
+        };
+        let read = |level: &str, spans: &str| {
+            let message =
+                format!(r#"{{"message":{{"level":"{level}","rendered":"text","spans":[{spans}]}}}}"#);
+            CompilerError::parse(&Tape::default().read(&message).unwrap().root())
+        };
+        let found = read("error", &[span(1, false), span(5, true)].join(",")).unwrap();
+        assert_eq!(found.places, [("a.rs".to_owned(), 5..6), ("a.rs".to_owned(), 1..2)]);
+        assert!(read("warning", &span(1, true)).is_none());
+        assert!(read("error", "").is_none(), "the message with the number of errors");
+    }
+
+    #[test]
+    #[allow(clippy::single_range_in_vec_init, reason = "an error with one place")]
+    fn an_error_belongs_to_the_mutant_at_its_place_or_to_all_of_its_function() {
+        let code = [(1, 10..20), (2, 30..40), (3, 60..70)];
+        let file = RewrittenFile {
+            text: String::new(),
+            code: code.map(|(number, bytes)| MutantCode { number, bytes }).to_vec(),
+            functions: vec![0..50, 50..80],
+            left_out: BTreeSet::new(),
+            unviable: BTreeSet::new(),
+        };
+        let files = BTreeMap::from([("a.rs".to_owned(), file)]);
+        assert_eq!(error(&[12..15]).faulty_mutants(&files), BTreeSet::from([1]));
+        // The main place is the whole expression, and the other one is in the mutant.
+        assert_eq!(error(&[5..45, 31..33]).faulty_mutants(&files), BTreeSet::from([2]));
+        assert_eq!(error(&[22..25]).faulty_mutants(&files), BTreeSet::new());
+        assert_eq!(error(&[22..25]).mutants_of_function(&files), BTreeSet::from([1, 2]));
+        assert_eq!(error(&[90..95]).mutants_of_function(&files), BTreeSet::new());
+    }
 }
