@@ -392,3 +392,38 @@ fn outputs_without_an_id_belong_to_their_producers() {
         assert!(chunk.contains(&format!(r#""position":{expected},"#)), "{expected}: {chunk}");
     }
 }
+
+#[test]
+fn after_the_end_each_agent_still_learns_only_the_outcomes_of_its_own_requests() {
+    const HANDOFF: &str = r#"{"reason":"It needs a person.","target_kind":"escalation_queue","summary_normal":"I need a person."}"#;
+    let (mut harness, bank, helper, session) = shared_session();
+    let ada = Principal { role: hub::Role::Receiver, ..listener("ada", &[]) };
+    let (subscription, _) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
+    let hand_off = HubCommand::HandOff { session: id(&session), body: HANDOFF.into(), idempotency_key: None };
+    let handoff = text_member(&reply_json(harness.ask_hub(&bank, hand_off)), "reply_token");
+    let tokens = [&bank, &helper].map(|principal| {
+        let token = text_member(&reply_json(harness.confirm(principal, &session, TRANSFER)), "reply_token");
+        harness.reply(&ada, &subscription, &token, "reject");
+        token
+    });
+    let end = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
+    assert!(matches!(harness.publish(&bank, &session, &[end]), HubReply::EventsPublished { .. }));
+    for after_crash in [false, true] {
+        if after_crash {
+            harness.crash();
+        }
+        for (principal, token, is_known) in [
+            (&bank, &tokens[0], true),
+            (&helper, &tokens[1], true),
+            (&bank, &tokens[1], false),
+            (&helper, &tokens[0], false),
+            (&bank, &handoff, true),
+            (&helper, &handoff, false),
+        ] {
+            let reply = harness.status(principal, &session, token);
+            let is_outcome = matches!(reply, HubReply::QuestionResolved(_) | HubReply::HandoffResolved(_));
+            assert_eq!(is_outcome, is_known, "{} {token}: {reply:?}", principal.name);
+            assert!(is_outcome || reply == HubReply::QuestionNotFound, "{reply:?}");
+        }
+    }
+}

@@ -136,3 +136,13 @@ fn a_refused_call_is_compared_with_the_consent_for_the_same_tool_and_token() {
     let rejected = refusal(harness.publish(&bank, &session, &[&tool_invoked(&token, "5.00")]));
     assert!(!rejected.contains("the consent was for"), "{rejected}");
 }
+
+#[test]
+fn a_refusal_names_the_event_only_if_there_are_several() {
+    let (mut harness, bank, session, _, _) = fixture();
+    let invalid = r#"{"type":"aaep:agent.session.errored","summary_normal":"Failed."}"#;
+    let single = refusal(harness.publish(&bank, &session, &[invalid]));
+    assert!(!single.contains("event 1 of"), "{single}");
+    let second = refusal(harness.publish(&bank, &session, &[&to_state("thinking"), invalid]));
+    assert!(second.contains("event 2 of 2"), "{second}");
+}

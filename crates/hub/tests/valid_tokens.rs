@@ -203,3 +203,49 @@ fn a_closed_subscription_of_a_removed_token_answers_nothing() {
     let resolved = reply_json(harness.status(&bank, &session, &token));
     assert_eq!(text_member(&resolved, "decision"), "reject");
 }
+
+#[test]
+fn a_subscription_is_not_found_by_other_names_roles_and_scopes() {
+    let receiver = |name: &str, scope: &[&str]| Principal { role: Role::Receiver, ..listener(name, scope) };
+    let bank = ["agent:bank"];
+    for (owner, other) in [
+        (listener("ada", &bank), listener("eve", &bank)),
+        (listener("ada", &bank), receiver("eve", &bank)),
+        (receiver("ada", &bank), receiver("eve", &bank)),
+        (receiver("ada", &bank), listener("ada", &bank)),
+        (listener("ada", &bank), Principal { role: Role::Observer, ..listener("ada", &bank) }),
+        (Principal { role: Role::Observer, ..listener("ada", &bank) }, listener("ada", &bank)),
+        (listener("ada", &bank), listener("ada", &[])),
+        (listener("ada", &bank), Principal { role: Role::Observer, ..listener("eve", &bank) }),
+    ] {
+        let mut harness = HubHarness::new();
+        let subscription = harness.subscribe(&owner, "{}");
+        let reply = harness.ask_hub(&other, attach(&subscription, 90));
+        assert_eq!(reply, HubReply::NotFound, "{owner:?} {other:?}");
+        assert_eq!(harness.ask_hub(&owner, attach(&subscription, 91)), HubReply::Done);
+    }
+}
+
+#[test]
+fn a_subscription_cannot_be_used_after_its_time_even_before_a_timer_has_run() {
+    let window_ms = hub::HubLimits::default().attach_window_ms;
+    for (waits_ms, expected) in [(window_ms - 1, HubReply::Done), (window_ms, HubReply::NotFound)] {
+        let mut harness = HubHarness::new();
+        let subscription = harness.subscribe(&ada(), REPLY_CAPABILITIES);
+        harness.now += waits_ms;
+        assert_eq!(harness.ask_hub(&ada(), attach(&subscription, 90)), expected, "{waits_ms}");
+    }
+}
+
+#[test]
+fn callers_without_a_token_have_no_limit_on_subscriptions() {
+    let limits = hub::HubLimits { subscriptions_per_principal: 1, ..hub::HubLimits::default() };
+    let mut harness = HubHarness::with(&limits, crate::support::FaultyJournal::default(), START);
+    for _ in 0..3 {
+        harness.subscribe(&Principal::local(), REPLY_CAPABILITIES);
+    }
+    harness.subscribe(&ada(), REPLY_CAPABILITIES);
+    let text = r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"listener","capabilities":{}}"#;
+    let refused = harness.ask_hub(&ada(), crate::support::subscribe(text));
+    assert!(matches!(refused, HubReply::SubscriptionRejected(_)), "{refused:?}");
+}
