@@ -273,3 +273,18 @@ fn ids_of_later_events_are_greater() {
     assert_eq!(ids.len(), 5);
     assert!(ids.is_sorted(), "{ids:?}");
 }
+
+#[test]
+fn reminders_of_a_long_question_name_hours() {
+    let limits = HubLimits { lease_ms: 100_000_000, ..HubLimits::default() };
+    let mut harness = HubHarness::with(&limits, FaultyJournal::default(), START);
+    let (_, connection) = harness.connect_listener(&listener("ada", &[]), REPLY_CAPABILITIES);
+    let bank = agent("bank");
+    let session = harness.start(&bank);
+    let question = TRANSFER.replace(r#""timeout_seconds":180"#, r#""timeout_seconds":28800"#);
+    harness.confirm(&bank, &session, &question);
+    harness.take_events(connection);
+    harness.advance_time(14_400_000);
+    let reminder = harness.take_events(connection).concat();
+    assert!(reminder.contains("4 hours"), "{reminder}");
+}

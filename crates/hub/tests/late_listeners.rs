@@ -114,7 +114,7 @@ fn exactly_the_events_after_the_last_one_are_replayed() {
     for capabilities in ["{}", RATED, r#"{"coalesce_boundaries":["sentence"]}"#] {
         let mut harness = HubHarness::new();
         let (bank, ada) = (agent("bank"), listener("ada", &["agent:bank"]));
-        let subscription = harness.subscribe(&ada, capabilities);
+        let (subscription, _) = harness.connect_listener(&ada, capabilities);
         let session = harness.start(&bank);
         let mut ids = Vec::new();
         for number in 0..300 {
@@ -244,5 +244,49 @@ fn a_late_listener_may_answer_only_the_questions_that_it_can_hear_and_reply_to()
             counts,
             "{capabilities} {scope}: {status:?}"
         );
+    }
+}
+
+#[test]
+fn a_late_listener_resumes_from_the_end_of_the_log_if_it_received_a_state() {
+    let mut harness = HubHarness::new();
+    let ada = listener("ada", &[]);
+    let (_, connection) = harness.connect_listener(&ada, "{}");
+    assert_eq!(harness.last_id(connection), None, "it received nothing");
+    harness.start(&agent("bank"));
+    let (subscription, connection) = harness.connect_listener(&ada, "{}");
+    let events = harness.take_events(connection);
+    assert!(events[0].contains(r#""words":"hub""#), "the hub wrote the text: {}", events[0]);
+    let last = harness.last_id(connection).unwrap();
+    let again = harness.attach(&ada, &subscription, Some(&last));
+    assert_eq!((harness.take_events(again).len(), harness.take_messages(again).len()), (0, 0));
+}
+
+#[test]
+fn a_replaced_connection_is_closed_even_if_the_turn_cannot_be_stored() {
+    let mut harness = HubHarness::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let (subscription, first) = harness.connect_listener(&ada, "{}");
+    harness.disk.fail_writes(true);
+    let attach =
+        HubCommand::Attach { subscription: id(&subscription), last_event_id: None, listener: ListenerId(70) };
+    let start = HubCommand::Start { body: r#"{"summary_normal":"Hello."}"#.into(), idempotency_key: None };
+    harness.ask_both_in_one_turn(&ada, attach, &bank, start);
+    assert!(harness.is_closed(first));
+}
+
+#[test]
+fn a_subscriber_learns_the_address_of_the_hubs_manifest() {
+    let limits = HubLimits { sessions: 7, ..HubLimits::default() };
+    let mut harness = HubHarness::with(&limits, FaultyJournal::default(), START);
+    assert_eq!(harness.core.limits().sessions, 7);
+    let uri = "https://hub.example/.well-known/aaep-manifest.json";
+    let request = r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"listener","capabilities":{}}"#;
+    for is_set in [false, true] {
+        if is_set {
+            harness.core.set_hub_manifest(Some(uri.to_owned()), "signed".to_owned());
+        }
+        let accepted = reply_json(harness.ask_hub(&listener("ada", &[]), subscribe(request)));
+        assert_eq!(accepted.contains(uri), is_set, "{accepted}");
     }
 }

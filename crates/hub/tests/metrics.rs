@@ -21,8 +21,9 @@ fn counters_and_gauges_follow_sessions_questions_and_listeners() {
     assert_eq!(metrics.turns.get(), turns + 1);
 
     let mut tokens = Vec::new();
-    for _ in 0..3 {
-        let opened = reply_json(harness.confirm(&bank, &sessions[0], TRANSFER));
+    for amount in ["500", "600", "700"] {
+        let question = TRANSFER.replace("500", amount);
+        let opened = reply_json(harness.confirm(&bank, &sessions[0], &question));
         tokens.push(text_member(&opened, "reply_token"));
     }
     assert_eq!([metrics.questions_asked.get(), metrics.questions_open.get()], [3, 3]);
@@ -54,7 +55,8 @@ fn counters_and_gauges_follow_sessions_questions_and_listeners() {
     assert_eq!(metrics.rule_violations.snapshot(), [count(&[findings[0].rule.id()], 1)]);
     assert_eq!(metrics.limit_refusals.get(), 0);
     harness.confirm(&bank, &sessions[0], TRANSFER);
-    assert!(matches!(harness.confirm(&bank, &sessions[0], TRANSFER), HubReply::LimitReached(_)));
+    let fifth = harness.confirm(&bank, &sessions[0], &TRANSFER.replace("500", "800"));
+    assert!(matches!(fifth, HubReply::LimitReached(_)), "{fifth:?}");
     assert_eq!(metrics.limit_refusals.get(), 1);
     let old = r#"{"type":"subscription.request","aaep_version":"9.0.0","subscriber_id":"listener","capabilities":{}}"#;
     assert!(matches!(harness.ask_hub(&ada, subscribe(old)), HubReply::SubscriptionRejected(_)));
@@ -74,7 +76,7 @@ fn gauges_are_right_after_a_restart() {
     let (subscription, _) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
     let session = harness.start(&bank);
     let token = text_member(&reply_json(harness.confirm(&bank, &session, TRANSFER)), "reply_token");
-    harness.confirm(&bank, &session, TRANSFER);
+    harness.confirm(&bank, &session, &TRANSFER.replace("500", "600"));
     harness.reply(&ada, &subscription, &token, "accept");
     harness.crash();
     let metrics = harness.core.counters();

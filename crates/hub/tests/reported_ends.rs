@@ -1,7 +1,7 @@
 //! What an agent's connections are told: why a session ended, and each outcome once and only for their own questions.
 
 use crate::support::*;
-use hub::command::{AgentNotice, HubCommand, HubReply};
+use hub::command::{AgentNotice, HubCommand, HubReply, MalformedRequest};
 use hub::{AgentConnectionId, HubLimits};
 
 const CONNECTION: AgentConnectionId = AgentConnectionId(1);
@@ -18,7 +18,7 @@ fn a_connection_is_told_why_its_session_ended() {
             r#"{{"type":"aaep:agent.session.cancelled","cancelled_by":"{by}","reason":"Stop.","summary_normal":"Stopped."}}"#
         )
     };
-    let errored = r#"{"type":"aaep:agent.session.errored","error_code":"E1","error_category":"internal","recoverable":false,"error_message":"It failed.","summary_normal":"It failed."}"#;
+    let errored = r#"{"type":"aaep:agent.session.errored","error_code":"E1","error_category":"unknown","recoverable":false,"summary_normal":"It failed."}"#;
     let completed = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
     for (event, reason) in [
         (completed.to_owned(), "completed"),
@@ -150,4 +150,34 @@ fn listeners_hear_that_an_agent_is_away_after_a_default_answer_of_nobody_never()
     let events = harness.take_events(connection).concat();
     assert!(events.contains("The action will be performed."), "{events}");
     assert!(!events.contains("The agent is not connected"), "nobody answered, so nobody expects anything");
+}
+
+#[test]
+fn an_agent_that_stopped_waiting_is_away_unless_another_of_its_requests_waits() {
+    for (waits, is_away) in [(1, true), (2, false)] {
+        let mut harness = HubHarness::new();
+        let (bank, ada) = (agent("bank"), listener("ada", &[]));
+        let (subscription, connection) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
+        let session = harness.start(&bank);
+        let token = text_member(&reply_json(harness.confirm(&bank, &session, TRANSFER)), "reply_token");
+        let until = harness.now + 60_000;
+        let wait = || HubCommand::Wait { session: id(&session), token: id(&token), until };
+        let requests: Vec<_> = (0..waits).map(|_| harness.send(&bank, wait())).collect();
+        harness.send_without_reply(&bank, HubCommand::CancelWait { request: requests[0] });
+        harness.take_events(connection);
+        harness.reply(&ada, &subscription, &token, "accept");
+        let events = harness.take_events(connection).concat();
+        assert_eq!(events.contains("The agent is not connected"), is_away, "{waits}: {events}");
+    }
+}
+
+#[test]
+fn a_command_cannot_name_two_connections() {
+    let mut harness = HubHarness::new();
+    let bank = agent("bank");
+    let session = harness.start(&bank);
+    let inner =
+        HubCommand::OnConnection { connection: OTHER_CONNECTION, command: Box::new(follow(&session)) };
+    let reply = harness.ask_on_connection(&bank, CONNECTION, inner);
+    assert_eq!(reply, HubReply::Malformed(MalformedRequest::NestedConnection));
 }

@@ -114,8 +114,8 @@ fn a_verified_name_is_marked_where_a_listener_may_hear_it_first() {
     let is_marked = |events: Vec<String>| -> Vec<bool> {
         events.iter().map(|event| event.contains(r#""verified_name":true"#)).collect()
     };
-    assert_eq!(is_marked(harness.take_events(connection)), [true, false, true]);
-    assert_eq!(is_marked(harness.take_events(late)), [true, true]);
+    assert_eq!(is_marked(harness.take_events(connection)), [true, false, false]);
+    assert_eq!(is_marked(harness.take_events(late)), [true, false]);
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn a_refused_call_says_that_its_consent_has_expired() {
     let (mut harness, bank, session, subscription, _) = fixture();
     let token = text_member(&reply_json(harness.confirm(&bank, &session, TRANSFER)), "reply_token");
     harness.reply(&listener("ada", &[]), &subscription, &token, "accept");
-    harness.advance_time(HubLimits::default().questions.max_consent_age_ms);
+    harness.advance_time(HubLimits::default().questions.max_consent_age_ms + 1);
     let refused = refusal(harness.publish(&bank, &session, &[&tool_invoked(&token, "500.00")]));
     assert!(refused.contains("expired"), "{refused}");
 }
@@ -145,4 +145,17 @@ fn a_refusal_names_the_event_only_if_there_are_several() {
     assert!(!single.contains("event 1 of"), "{single}");
     let second = refusal(harness.publish(&bank, &session, &[&to_state("thinking"), invalid]));
     assert!(second.contains("event 2 of 2"), "{second}");
+}
+
+#[test]
+fn a_refusal_compares_the_call_id_and_then_the_arguments() {
+    let (mut harness, bank, session, subscription, _) = fixture();
+    let question = TRANSFER.replace(r#""tool":"transfer""#, r#""tool":"transfer","tool_call_id":"call_1""#);
+    let token = text_member(&reply_json(harness.confirm(&bank, &session, &question)), "reply_token");
+    harness.reply(&listener("ada", &[]), &subscription, &token, "accept");
+    let same_call = refusal(harness.publish(&bank, &session, &[&tool_invoked(&token, "5.00")]));
+    assert!(same_call.contains("the consent was for amount 500.00; this call has 5.00"), "{same_call}");
+    let other_call = tool_invoked(&token, "500.00").replace("call_1", "call_2");
+    let other_call = refusal(harness.publish(&bank, &session, &[&other_call]));
+    assert!(other_call.contains("the consent was for the call call_1; this call has call_2"), "{other_call}");
 }

@@ -21,11 +21,13 @@ impl Fixture {
         Self { harness, bank, session, connection }
     }
 
-    /// Publishes events and returns what listeners receive: the new state of each state change, else the type.
+    /// Publishes events and returns what is stored: the new state of each state change, else the type.
     fn publish(&mut self, events: &[&str]) -> Vec<String> {
+        let stored_before = self.harness.disk.events().len();
         let reply = self.harness.publish(&self.bank, &self.session, events);
         assert!(matches!(reply, HubReply::EventsPublished { .. }), "{events:?}: {reply:?}");
-        let events = self.harness.take_events(self.connection);
+        let stored = self.harness.disk.events().split_off(stored_before);
+        let events: Vec<_> = stored.into_iter().map(|event| String::from_utf8(event.body).unwrap()).collect();
         let types = event_types(&events);
         let name = |(event, kind): (&String, String)| {
             if kind == "state.changed" { text_member(event, "to_state") } else { kind }
