@@ -15,7 +15,7 @@ fn follow(session: &str) -> HubCommand {
 fn a_connection_is_told_why_its_session_ended() {
     let cancelled = |by: &str| {
         format!(
-            r#"{{"type":"aaep:agent.session.cancelled","cancelled_by":"{by}","reason":"Stop.","summary_normal":"Stopped."}}"#
+            r#"{{"type":"aaep:agent.session.cancelled","cancelled_by":"{by}","summary_normal":"Stopped."}}"#
         )
     };
     let errored = r#"{"type":"aaep:agent.session.errored","error_code":"E1","error_category":"unknown","recoverable":false,"summary_normal":"It failed."}"#;

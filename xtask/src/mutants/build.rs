@@ -137,10 +137,18 @@ impl MutatedTree {
         Ok(errors)
     }
 
+    /// Builds the unit tests of the mutated package and the test programs of the scope.
     fn build_programs(&self, log: &StageLog, scope: &MutationScope) -> Result<Vec<TestProgram>, String> {
+        let mut programs = self.build_tests(log, scope.package, "--lib")?;
+        for (package, program) in scope.test_programs {
+            programs.extend(self.build_tests(log, package, &format!("--test={program}"))?);
+        }
+        Ok(programs)
+    }
+
+    fn build_tests(&self, log: &StageLog, package: &str, target: &str) -> Result<Vec<TestProgram>, String> {
         let mut build = self.cargo();
-        build.args(["test", "--locked", "--no-run", "--lib", "--test=all"]);
-        build.args(scope.test_packages.iter().flat_map(|package| ["--package", package]));
+        build.args(["test", "--locked", "--no-run", "--package", package, target]);
         build.arg("--message-format=json-render-diagnostics");
         log.redirect(&mut build)?;
         let output = build

@@ -26,22 +26,22 @@ struct MutationScope {
     package: &'static str,
     /// The files and folders of the module, relative to the root.
     paths: &'static [&'static str],
-    /// The packages whose tests run.
-    test_packages: &'static [&'static str],
+    /// The packages and names of the test programs that run, besides the unit tests of `package`.
+    test_programs: &'static [(&'static str, &'static str)],
     /// Parts of the names of the tests that run. If the list is empty, all tests run.
     tests: &'static [&'static str],
     /// Tests whose names contain one of these texts are skipped.
     skipped_tests: &'static [&'static str],
 }
 
-/// The tests of a module's own crate run. For `wire::auth`, the binary's tests of authentication run too, because only the
-/// binary uses tokens and cookies.
+/// The tests of a module's own crate run. The binary's tests of authentication run too for `wire::auth`, because only the
+/// binary uses tokens and cookies, and the cases of the rules for `aaep::session`, because the rules are tested there.
 const SCOPES: [MutationScope; 6] = [
     MutationScope {
         name: "aaep::consent",
         package: "aaep",
         paths: &["crates/aaep/src/consent"],
-        test_packages: &["aaep"],
+        test_programs: &[("aaep", "all")],
         tests: &[],
         skipped_tests: &[],
     },
@@ -49,7 +49,7 @@ const SCOPES: [MutationScope; 6] = [
         name: "aaep::session",
         package: "aaep",
         paths: &["crates/aaep/src/session"],
-        test_packages: &["aaep"],
+        test_programs: &[("aaep", "all"), ("sayso-cli", "rules")],
         tests: &[],
         skipped_tests: &[],
     },
@@ -57,7 +57,7 @@ const SCOPES: [MutationScope; 6] = [
         name: "asp::session",
         package: "asp",
         paths: &["crates/asp/src/session"],
-        test_packages: &["asp"],
+        test_programs: &[("asp", "all")],
         tests: &[],
         skipped_tests: &[],
     },
@@ -65,7 +65,7 @@ const SCOPES: [MutationScope; 6] = [
         name: "hub::core",
         package: "hub",
         paths: &["crates/hub/src/core"],
-        test_packages: &["hub"],
+        test_programs: &[("hub", "all")],
         tests: &[],
         skipped_tests: &[],
     },
@@ -73,7 +73,7 @@ const SCOPES: [MutationScope; 6] = [
         name: "wire::auth",
         package: "wire",
         paths: &["crates/wire/src/auth"],
-        test_packages: &["wire", "sayso-cli"],
+        test_programs: &[("sayso-cli", "all")],
         tests: &["auth::", "serve::authorization", "serve::reload", "serve::sign_in"],
         skipped_tests: &[],
     },
@@ -81,7 +81,7 @@ const SCOPES: [MutationScope; 6] = [
         name: "sayso::consent",
         package: "sayso",
         paths: &["crates/sayso/src/consent.rs", "crates/sayso/src/consent"],
-        test_packages: &["sayso"],
+        test_programs: &[("sayso", "all")],
         tests: &[],
         // They run the examples, which `cargo test --test all` does not build.
         skipped_tests: &["examples::"],

@@ -26,11 +26,14 @@ pub(super) fn mutate(
     let mut command = cargo();
     command.args(["mutants", "--jobs=1", "--no-shuffle", "--colors=never"]);
     command.args(["--timeout-multiplier", TIMEOUT_FACTOR, "--minimum-test-timeout", MIN_TIMEOUT_SECONDS]);
-    command.args(["--package", scope.package, "--test-package", &scope.test_packages.join(",")]);
+    let test_packages: Vec<&str> = scope.test_programs.iter().map(|(package, _)| *package).collect();
+    let test_packages = [&[scope.package], &*test_packages].concat().join(",");
+    command.args(["--package", scope.package, "--test-package", &test_packages]);
     command.args(scope.paths.iter().flat_map(|path| ["--file".to_owned(), file_pattern(path)]));
     command.args(mutants.iter().flat_map(|mutant| ["--re".to_owned(), exact_pattern(&mutant.name)]));
     // Only these test programs are built and run, because others need installed programs.
-    command.args(["--cargo-arg=--lib", "--cargo-arg=--test=all"]);
+    command.arg("--cargo-arg=--lib");
+    command.args(scope.test_programs.iter().map(|(_, program)| format!("--cargo-arg=--test={program}")));
     command.arg("--output").arg(&output).args(["--", "--"]).args(scope.tests);
     command.args(scope.skipped_tests.iter().flat_map(|test| ["--skip", test]));
     // Each mutant changes only one crate, so incremental compilation is faster. Debug information is not needed.
