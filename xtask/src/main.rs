@@ -53,9 +53,10 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                        against them, the hub and a scripted model. Names: python-core and each file in
                        python/requirements; typescript-core, typescript-runtimes, and typescript-NAME for each folder in typescript/frameworks
   fuzz [RUNS]          fuzzes each target, 200000 runs by default
-  mutants [--in-diff REF] [PATH...]
+  mutants [--in-diff REF] [--survivors | --left-out] [PATH...]
                        installs cargo-mutants, changes the code that decides about consent and access, one expression at a time, and
-                       checks that the tests fail; with REF only lines that differ from it, with PATH only these files. Takes hours
+                       checks that the tests fail; with REF only lines that differ from it, with PATH only these files. --survivors
+                       tries only what survived the last run, and --left-out only what that run could not try
   bench [NAME] [quick] runs all benchmarks, or one; `quick` only checks that they run";
 
 const FORMAT: [&str; 3] = ["fmt", "--all", "--check"];

@@ -28,12 +28,19 @@ const THREADS_PER_PROGRAM: &str = "--test-threads=8";
 static BUILT_PROGRAMS: OnceLock<Vec<TestProgram>> = OnceLock::new();
 
 #[derive(Debug, PartialEq)]
-struct TestProgram {
+pub(crate) struct TestProgram {
     name: String,
     kind: ProgramKind,
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The folder of its crate.
-    package: PathBuf,
+    pub(crate) package: PathBuf,
+}
+
+impl TestProgram {
+    /// Returns whether this program runs tests.
+    pub(crate) fn is_test(&self) -> bool {
+        self.kind != ProgramKind::Executable
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,8 +63,7 @@ pub(crate) fn run_tests(log: &StageLog) -> Result<(), String> {
     let programs = BUILT_PROGRAMS.get().ok_or("the test programs are not built")?;
     // Tests of procedural macros need the compiler's libraries.
     let libraries = command_output(Command::new("rustc").args(["--print", "target-libdir"]))?;
-    let tests: Vec<&TestProgram> =
-        programs.iter().filter(|program| program.kind != ProgramKind::Executable).collect();
+    let tests: Vec<&TestProgram> = programs.iter().filter(|program| program.is_test()).collect();
     if tests.is_empty() {
         return Err("cargo built no test programs".to_owned());
     }
@@ -189,7 +195,7 @@ fn build_programs(log: &StageLog, targets: &[&str]) -> Result<Vec<TestProgram>, 
 }
 
 /// Reads a built program from one of cargo's messages.
-fn parse_program(message: &JsonValue<'_>) -> Option<TestProgram> {
+pub(crate) fn parse_program(message: &JsonValue<'_>) -> Option<TestProgram> {
     let path = message.member("executable")?.text()?;
     let target = message.member("target")?;
     let name = target.member("name")?.text()?.into_owned();

@@ -6,8 +6,8 @@ use hub::command::{
 use hub::{AgentConnectionId, HandoffLimits, HubLimits, Principal, Role};
 
 use crate::support::{
-    FaultyJournal, HubHarness, REPLY_CAPABILITIES, RecordedEntry, START, TRANSFER, agent, event_types, id,
-    listener, reply_json, send_message, text_member, tool_invoked,
+    FaultyJournal, HubHarness, REPLY_CAPABILITIES, RecordedEntry, START, THINK, TRANSFER, agent, event_types,
+    id, listener, reply_json, send_message, text_member, tool_invoked,
 };
 
 const HANDOFF_CAPABILITIES: &str = r#"{"supports_confirmation_reply":true,"supports_clarification_reply":true,"supported_conformance_levels":[1,2,3],"sayso":{"handoffs":true}}"#;
@@ -466,4 +466,65 @@ fn a_handoff_published_as_an_event_only_informs() {
     assert!(matches!(hub.publish(&bank, &session, &[&event]), HubReply::EventsPublished { .. }));
     let events: Vec<String> = hub.take_events(listener_id);
     assert!(!events.concat().contains("reply_token"), "{events:?}");
+}
+
+#[test]
+fn after_a_restart_a_receiver_without_the_capability_is_still_not_reachable() {
+    for (capabilities, expected) in
+        [(REPLY_CAPABILITIES, Some(HandoffResult::Unreachable)), (HANDOFF_CAPABILITIES, None)]
+    {
+        let (bank, ada) = (agent("bank"), receiver("ada", &[]));
+        let mut hub = HubHarness::new();
+        let (subscription, _) = hub.connect_listener(&ada, capabilities);
+        hub.crash();
+        hub.attach(&ada, &subscription, None);
+        let session = hub.start(&bank);
+        let token = hand_off(&mut hub, &bank, &session, TO_PERSON);
+        assert_eq!(result(&mut hub, &bank, &session, &token), expected, "{capabilities}");
+    }
+}
+
+#[test]
+fn a_handoff_ends_by_its_deadline_alone_and_the_agent_continues_what_it_did() {
+    let look = r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_1","summary_normal":"Looking."}"#;
+    for (event, asks, expected) in
+        [(THINK, false, "thinking"), (look, false, "calling_tool"), (THINK, true, "awaiting_input")]
+    {
+        let bank = agent("bank");
+        let mut hub = HubHarness::new();
+        let (_, connection) = hub.connect_listener(&listener("ben", &[]), REPLY_CAPABILITIES);
+        let session = hub.start(&bank);
+        hub.publish(&bank, &session, &[event]);
+        // Its connection keeps the session alive, so that nothing else is due before the deadline.
+        let follow = HubCommand::Follow { session: id(&session) };
+        hub.ask_on_connection(&bank, hub::AgentConnectionId(1), follow);
+        let token = hand_off(&mut hub, &bank, &session, &TO_QUEUE.replace('{', r#"{"timeout_seconds":10,"#));
+        if asks {
+            hub.confirm(&bank, &session, TRANSFER);
+        }
+        hub.take_events(connection);
+        assert_eq!(hub.core.next_deadline(), Some(hub.now + 10_000), "{expected}");
+        hub.advance_time(10_000);
+        assert_eq!(result(&mut hub, &bank, &session, &token), Some(HandoffResult::Timeout));
+        let events = hub.take_events(connection);
+        let outcomes = outcome_events(&events);
+        assert_eq!(text_member(outcomes[0], "to_state"), expected, "{events:?}");
+    }
+}
+
+#[test]
+fn the_context_of_a_handoff_may_have_exactly_the_maximum_size() {
+    let context = format!(r#"{{"a":"{}"}}"#, "x".repeat(50));
+    for (max_context_bytes, is_accepted) in [(context.len(), true), (context.len() - 1, false)] {
+        let handoffs = HandoffLimits { max_context_bytes, ..HandoffLimits::default() };
+        let limits = HubLimits { handoffs, ..HubLimits::default() };
+        let mut hub = HubHarness::with(&limits, FaultyJournal::default(), START);
+        let bank = agent("bank");
+        let session = hub.start(&bank);
+        let body = TO_QUEUE.replacen('{', &format!(r#"{{"packaged_context":{context},"#), 1);
+        let reply = hub.ask_hub(&bank, hand_off_command(&session, &body, None));
+        let refused =
+            HubReply::Malformed(MalformedRequest::HandoffContextTooLarge { max: max_context_bytes });
+        assert_eq!(reply != refused, is_accepted, "{reply:?}");
+    }
 }

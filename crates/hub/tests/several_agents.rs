@@ -1,7 +1,7 @@
 //! Agents that share a session: what survives a restart, when an invitation expires, and who is notified.
 
 use crate::support::*;
-use hub::command::{HubCommand, HubReply};
+use hub::command::{HubCommand, HubReply, MalformedRequest};
 use hub::{AgentConnectionId, HubLimits, Principal};
 
 const BANK_CONNECTION: AgentConnectionId = AgentConnectionId(1);
@@ -266,4 +266,164 @@ fn missed_events_of_a_producer_are_replayed_by_the_scope_of_the_main_producer() 
     let states = harness.take_events(connection);
     assert_eq!(states.len(), 2, "{states:#?}");
     assert!(states[1].contains(r#""main_producer":"bank""#), "{}", states[1]);
+}
+
+#[test]
+fn the_owner_speaks_as_its_own_agent_even_if_that_agent_has_a_token() {
+    let (mut harness, bank, _, session) = shared_session();
+    let own = Principal { token_digest: Some(seal::Digest::of(b"bank")), ..agent("bank") };
+    harness.ask_hub(&bank, HubCommand::SetValidTokens { principals: vec![own] });
+    let reply = harness.publish(&bank, &session, &[&named("bank", THINK)]);
+    assert!(matches!(reply, HubReply::EventsPublished { .. }), "{reply:?}");
+}
+
+fn start_with_producers(harness: &mut HubHarness, producers: &str) -> HubReply {
+    let body = format!(r#"{{"summary_normal":"Paying.","producers":{producers}}}"#);
+    harness.ask_hub(&agent("bank"), HubCommand::Start { body: body.into(), idempotency_key: None })
+}
+
+#[test]
+fn the_list_of_producers_is_checked() {
+    let limits = HubLimits { producers_per_session: 3, ..HubLimits::default() };
+    let mut harness = HubHarness::with(&limits, FaultyJournal::default(), START);
+    let is_started = |reply: &HubReply| matches!(reply, HubReply::SessionStarted { .. });
+    let entries = |ids: &[&str]| {
+        let entries: Vec<_> = ids.iter().map(|id| format!(r#"{{"agent_id":"{id}"}}"#)).collect();
+        format!("[{}]", entries.join(","))
+    };
+    assert!(
+        is_started(&start_with_producers(&mut harness, &entries(&["a", "b"]))),
+        "three with the main one"
+    );
+    assert!(is_started(&start_with_producers(&mut harness, &entries(&["bank", "a", "b"]))));
+    let too_many = start_with_producers(&mut harness, &entries(&["a", "b", "c"]));
+    assert_eq!(too_many, HubReply::Malformed(MalformedRequest::TooManyProducers { max: 3 }));
+    let twice = violation(start_with_producers(&mut harness, &entries(&["a", "a"])));
+    assert!(twice.contains("listed twice"), "{twice}");
+    let hub = violation(start_with_producers(&mut harness, &entries(&["hub"])));
+    assert!(hub.contains("reserved for the hub"), "{hub}");
+    let list = violation(start_with_producers(&mut harness, r#"{"agent_id":"a"}"#));
+    assert!(list.contains("must be a list"), "{list}");
+    // An entry is checked like the producer of an event.
+    let reply = start_with_producers(&mut harness, r#"[{"agent_id":"a","agent_name":7}]"#);
+    let HubReply::RuleViolations(findings) = &reply else { panic!("{reply:?}") };
+    assert_eq!(findings[0].pointer, "/producers/0/agent_name");
+}
+
+#[test]
+fn an_invitation_is_checked() {
+    let limits = HubLimits { producers_per_session: 3, ..HubLimits::default() };
+    let mut harness = HubHarness::with(&limits, FaultyJournal::default(), START);
+    let bank = agent("bank");
+    let started = start_with_producers(&mut harness, r#"[{"agent_id":"a"}]"#);
+    let session = text_member(&reply_json(started), "session_id");
+    let mut invite_with = |body: &str| {
+        let invite = HubCommand::Invite { session: id(&session), body: body.into(), idempotency_key: None };
+        harness.ask_hub(&bank, invite)
+    };
+    for (body, expected) in [
+        ("{}", "must be the agent_id"),
+        (r#"{"producer":""}"#, "must be the agent_id"),
+        (r#"{"producer":{"agent_id":"helper","agent_name":"H"}}"#, "must be the agent_id"),
+        (r#"{"producer":"bank"}"#, "is the main producer"),
+        (r#"{"producer":"hub"}"#, "reserved for the hub"),
+    ] {
+        let found = violation(invite_with(body));
+        assert!(found.contains(expected), "{body}: {found}");
+    }
+    for seconds in ["0", "-1", "1.5", r#""60""#] {
+        let reply = invite_with(&format!(r#"{{"producer":"helper","expires_in_seconds":{seconds}}}"#));
+        assert_eq!(reply, HubReply::Malformed(MalformedRequest::InvalidLifetime), "{seconds}");
+    }
+    let expires_at = |reply: HubReply| match reply {
+        HubReply::InvitationCreated { expires_at, .. } => expires_at,
+        other => panic!("{other:?}"),
+    };
+    let short = invite_with(r#"{"producer":{"agent_id":"helper"},"expires_in_seconds":1}"#);
+    assert_eq!(expires_at(short), START + 1_000);
+    let long = invite_with(r#"{"producer":"helper","expires_in_seconds":999999999}"#);
+    assert_eq!(expires_at(long), START + limits.invitation_lifetime_ms);
+    let full = invite_with(r#"{"producer":"more"}"#);
+    assert_eq!(full, HubReply::Malformed(MalformedRequest::TooManyProducers { max: 3 }));
+    let too_long =
+        invite_with(&format!(r#"{{"producer":"{}"}}"#, "x".repeat(limits.shared_member_chars + 1)));
+    assert!(!matches!(too_long, HubReply::InvitationCreated { .. }), "{too_long:?}");
+}
+
+#[test]
+fn a_producer_that_has_spoken_cannot_be_given_to_another_token() {
+    let (mut harness, bank, _, session) = shared_session();
+    assert!(matches!(invite(&mut harness, &bank, &session, "a"), HubReply::InvitationCreated { .. }));
+    let (mut harness, bank, _, session) = shared_session();
+    harness.publish(&bank, &session, &[&named("a", THINK)]);
+    let found = violation(invite(&mut harness, &bank, &session, "a"));
+    assert!(found.contains("already spoken"), "{found}");
+    let found = violation(invite(&mut harness, &bank, &session, "helper"));
+    assert!(found.contains("already joined"), "{found}");
+}
+
+#[test]
+fn outputs_without_an_id_belong_to_their_producers() {
+    let (mut harness, bank, helper, session) = shared_session();
+    let output = |text: &str| HubCommand::StreamOutput {
+        session: id(&session),
+        output_id: None,
+        producer: None,
+        text: text.to_owned(),
+        language: None,
+        content_type: None,
+        coalesce_hint: None,
+        complete: false,
+        agent_reports_state: false,
+        idempotency_key: None,
+    };
+    for (principal, text) in [(&bank, "abc"), (&helper, "de"), (&bank, "f"), (&helper, "g")] {
+        let reply = harness.ask_hub(principal, output(text));
+        assert!(matches!(reply, HubReply::EventsPublished { .. }), "{reply:?}");
+    }
+    let chunks: Vec<String> = harness
+        .disk
+        .events()
+        .into_iter()
+        .map(|event| String::from_utf8(event.body).unwrap())
+        .filter(|event| event.contains("output.streaming"))
+        .collect();
+    for (chunk, expected) in chunks.iter().zip([0, 0, 3, 2]) {
+        assert!(chunk.contains(&format!(r#""position":{expected},"#)), "{expected}: {chunk}");
+    }
+}
+
+#[test]
+fn after_the_end_each_agent_still_learns_only_the_outcomes_of_its_own_requests() {
+    const HANDOFF: &str = r#"{"reason":"It needs a person.","target_kind":"escalation_queue","summary_normal":"I need a person."}"#;
+    let (mut harness, bank, helper, session) = shared_session();
+    let ada = Principal { role: hub::Role::Receiver, ..listener("ada", &[]) };
+    let (subscription, _) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
+    let hand_off = HubCommand::HandOff { session: id(&session), body: HANDOFF.into(), idempotency_key: None };
+    let handoff = text_member(&reply_json(harness.ask_hub(&bank, hand_off)), "reply_token");
+    let tokens = [&bank, &helper].map(|principal| {
+        let token = text_member(&reply_json(harness.confirm(principal, &session, TRANSFER)), "reply_token");
+        harness.reply(&ada, &subscription, &token, "reject");
+        token
+    });
+    let end = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
+    assert!(matches!(harness.publish(&bank, &session, &[end]), HubReply::EventsPublished { .. }));
+    for after_crash in [false, true] {
+        if after_crash {
+            harness.crash();
+        }
+        for (principal, token, is_known) in [
+            (&bank, &tokens[0], true),
+            (&helper, &tokens[1], true),
+            (&bank, &tokens[1], false),
+            (&helper, &tokens[0], false),
+            (&bank, &handoff, true),
+            (&helper, &handoff, false),
+        ] {
+            let reply = harness.status(principal, &session, token);
+            let is_outcome = matches!(reply, HubReply::QuestionResolved(_) | HubReply::HandoffResolved(_));
+            assert_eq!(is_outcome, is_known, "{} {token}: {reply:?}", principal.name);
+            assert!(is_outcome || reply == HubReply::QuestionNotFound, "{reply:?}");
+        }
+    }
 }

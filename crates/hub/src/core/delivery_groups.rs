@@ -251,3 +251,18 @@ pub(super) fn new_shaper(
 ) -> Shaper<CommittedEvent> {
     Shaper::new(shaping_terms.clone(), limits)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_paces_and_a_low_load_depend_on_the_time() {
+        let terms = ShapingTerms::default;
+        assert!(!is_time_dependent(&terms()));
+        assert!(!is_time_dependent(&ShapingTerms { cognitive_load: CognitiveLoad::High, ..terms() }));
+        assert!(is_time_dependent(&ShapingTerms { max_events_per_second: Some(1), ..terms() }));
+        assert!(is_time_dependent(&ShapingTerms { pace_wpm: Some(150), ..terms() }));
+        assert!(is_time_dependent(&ShapingTerms { cognitive_load: CognitiveLoad::Low, ..terms() }));
+    }
+}

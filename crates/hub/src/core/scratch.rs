@@ -133,4 +133,24 @@ mod tests {
             assert_eq!(scratch.format_timestamp(at), Timestamp::from_unix_millis(at).unwrap().to_string());
         }
     }
+
+    #[test]
+    fn only_a_few_small_buffers_are_kept() {
+        let mut scratch = ScratchBuffers::default();
+        scratch.recycle_text(String::with_capacity(MAX_SPARE_BYTES + 1));
+        assert_eq!(scratch.spare_texts.len(), 0);
+        (0..=MAX_SPARES).for_each(|_| scratch.recycle_text(String::with_capacity(MAX_SPARE_BYTES)));
+        assert_eq!(scratch.spare_texts.len(), MAX_SPARES);
+        let writer = |bytes: usize| {
+            let mut writer = TapeWriter::default();
+            // The writer adds quotation marks.
+            writer.text(&"x".repeat(bytes - 2));
+            writer
+        };
+        scratch.recycle_writer(writer(MAX_SPARE_BYTES + 1));
+        assert_eq!(scratch.spare_writers.len(), 0);
+        (0..=MAX_SPARES).for_each(|_| scratch.recycle_writer(writer(MAX_SPARE_BYTES)));
+        assert_eq!(scratch.spare_writers.len(), MAX_SPARES);
+        assert_eq!(scratch.take_writer().source(), "", "a recycled writer is empty");
+    }
 }

@@ -266,4 +266,16 @@ mod tests {
             assert_eq!(supplied(&kind, event, "en"), None, "{event}");
         }
     }
+
+    #[test]
+    fn two_sentences_are_joined_if_they_are_not_too_long_together() {
+        assert_eq!(join_sentences(" Pay Ben ", " now. "), "Pay Ben. now.");
+        assert_eq!(join_sentences("Pay Ben!", "Now."), "Pay Ben! Now.");
+        assert_eq!(join_sentences("Pay Ben", " "), "Pay Ben");
+        let first = "x".repeat(10_000);
+        for (length, is_joined) in [(MAX_SUMMARY_CHARS - 10_002, true), (MAX_SUMMARY_CHARS - 10_001, false)] {
+            let joined = join_sentences(&first, &"y".repeat(length));
+            assert_eq!(joined.len(), if is_joined { MAX_SUMMARY_CHARS } else { first.len() });
+        }
+    }
 }

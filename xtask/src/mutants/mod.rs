@@ -1,10 +1,24 @@
-//! Mutation testing of the modules that decide who may do what. cargo-mutants changes one expression at a time, and the
-//! tests must fail. A change that they do not notice is a survivor, which `docs/security.md` must explain.
+//! Mutation testing of the modules that decide who may do what: one expression is changed at a time, and the tests must
+//! fail. A change that they do not notice is a survivor, which `docs/security.md` must explain.
+//!
+//! cargo-mutants lists the changes (`mutant`), but it would build the workspace for each of them. So all mutants of a module
+//! are compiled into one build, each behind a switch (`rewrite`, `build`), and each mutant runs with the tests that reach
+//! its code (`test_runs`). Only cargo-mutants itself can try the few mutants that cannot be switched (`one_by_one`).
+
+mod build;
+mod mutant;
+mod one_by_one;
+mod rewrite;
+mod test_runs;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::stage::{StageLog, cargo, command_output, root, succeeds};
+use build::MutatedTree;
+use mutant::Mutant;
+use test_runs::MutantOutcome;
+
+use crate::stage::{StageLog, cargo, command_output, in_parallel, root, succeeds};
 
 /// A module to mutate, and the tests that must notice.
 struct MutationScope {
@@ -12,22 +26,22 @@ struct MutationScope {
     package: &'static str,
     /// The files and folders of the module, relative to the root.
     paths: &'static [&'static str],
-    /// The packages whose tests run.
-    test_packages: &'static [&'static str],
+    /// The packages and names of the test programs that run, besides the unit tests of `package`.
+    test_programs: &'static [(&'static str, &'static str)],
     /// Parts of the names of the tests that run. If the list is empty, all tests run.
     tests: &'static [&'static str],
     /// Tests whose names contain one of these texts are skipped.
     skipped_tests: &'static [&'static str],
 }
 
-/// The tests of a module's own crate run. For `wire::auth`, the binary's tests of authentication run too, because only the
-/// binary uses tokens and cookies.
+/// The tests of a module's own crate run. The binary's tests of authentication run too for `wire::auth`, because only the
+/// binary uses tokens and cookies, and the cases of the rules for `aaep::session`, because the rules are tested there.
 const SCOPES: [MutationScope; 6] = [
     MutationScope {
         name: "aaep::consent",
         package: "aaep",
         paths: &["crates/aaep/src/consent"],
-        test_packages: &["aaep"],
+        test_programs: &[("aaep", "all")],
         tests: &[],
         skipped_tests: &[],
     },
@@ -35,7 +49,7 @@ const SCOPES: [MutationScope; 6] = [
         name: "aaep::session",
         package: "aaep",
         paths: &["crates/aaep/src/session"],
-        test_packages: &["aaep"],
+        test_programs: &[("aaep", "all"), ("sayso-cli", "rules")],
         tests: &[],
         skipped_tests: &[],
     },
@@ -43,7 +57,7 @@ const SCOPES: [MutationScope; 6] = [
         name: "asp::session",
         package: "asp",
         paths: &["crates/asp/src/session"],
-        test_packages: &["asp"],
+        test_programs: &[("asp", "all")],
         tests: &[],
         skipped_tests: &[],
     },
@@ -51,7 +65,7 @@ const SCOPES: [MutationScope; 6] = [
         name: "hub::core",
         package: "hub",
         paths: &["crates/hub/src/core"],
-        test_packages: &["hub"],
+        test_programs: &[("hub", "all")],
         tests: &[],
         skipped_tests: &[],
     },
@@ -59,7 +73,7 @@ const SCOPES: [MutationScope; 6] = [
         name: "wire::auth",
         package: "wire",
         paths: &["crates/wire/src/auth"],
-        test_packages: &["wire", "sayso-cli"],
+        test_programs: &[("sayso-cli", "all")],
         tests: &["auth::", "serve::authorization", "serve::reload", "serve::sign_in"],
         skipped_tests: &[],
     },
@@ -67,18 +81,12 @@ const SCOPES: [MutationScope; 6] = [
         name: "sayso::consent",
         package: "sayso",
         paths: &["crates/sayso/src/consent.rs", "crates/sayso/src/consent"],
-        test_packages: &["sayso"],
+        test_programs: &[("sayso", "all")],
         tests: &[],
         // They run the examples, which `cargo test --test all` does not build.
         skipped_tests: &["examples::"],
     },
 ];
-
-/// How many times as long as the unchanged tests a test run may take. Then it counts as failed, because a mutant can make a
-/// test wait forever.
-const TIMEOUT_FACTOR: &str = "8";
-/// The shortest such limit, in seconds. On a busy machine, fast tests can take much longer than before.
-const MIN_TIMEOUT_SECONDS: &str = "120";
 
 /// The page that explains every survivor.
 const SURVIVORS_PAGE: &str = "docs/security.md";
@@ -88,18 +96,24 @@ const SURVIVORS_PAGE: &str = "docs/security.md";
 pub(crate) struct MutationSelection {
     /// Mutate only lines that differ from this commit.
     in_diff: Option<String>,
+    /// Try only what survived the last run.
+    survivors_only: bool,
+    /// Try only what the last run left out.
+    left_out_only: bool,
     /// Mutate only these files and folders, relative to the root.
     paths: Vec<String>,
 }
 
 impl MutationSelection {
-    /// Parses `[--in-diff REF] [PATH…]`. Returns `None` if an option is unknown or lacks its value.
+    /// Parses `[--in-diff REF] [--survivors | --left-out] [PATH…]`. Returns `None` if an option is unknown or lacks its value.
     pub(crate) fn parse(arguments: &[&str]) -> Option<Self> {
         let mut selection = Self::default();
         let mut arguments = arguments.iter();
         while let Some(argument) = arguments.next() {
             match *argument {
                 "--in-diff" => selection.in_diff = Some((*arguments.next()?).to_owned()),
+                "--survivors" => selection.survivors_only = true,
+                "--left-out" => selection.left_out_only = true,
                 option if option.starts_with('-') => return None,
                 path => selection.paths.push(path.trim_end_matches('/').to_owned()),
             }
@@ -131,21 +145,40 @@ impl MutationSelection {
 }
 
 impl MutationScope {
+    /// Returns the folder of the mutated crate.
+    fn folder(&self) -> String {
+        format!("crates/{}", self.package)
+    }
+
+    fn uses_test(&self, name: &str) -> bool {
+        (self.tests.is_empty() || self.tests.iter().any(|part| name.contains(part)))
+            && !self.skipped_tests.iter().any(|part| name.contains(part))
+    }
+
     fn contains(&self, path: &str) -> bool {
         self.paths.iter().any(|folder| Path::new(path).starts_with(folder))
     }
 }
 
-/// How many mutants of a scope had each outcome, and the survivors, such as
-/// `crates/hub/src/core/questions.rs:12:5: replace == with != in Core::wait`.
-#[derive(Debug, Default, PartialEq)]
+/// How many mutants of a scope had each outcome, and the survivors.
+#[derive(Debug, Default)]
 struct MutationReport {
     caught: usize,
     /// The tests did not end in time, which also counts as noticed.
     timed_out: usize,
     /// The mutant does not compile.
     unviable: usize,
-    survivors: Vec<String>,
+    /// The mutant cannot be switched. Only a run with `--left-out` tries it.
+    left_out: usize,
+    survivors: Vec<Survivor>,
+}
+
+#[derive(Debug, PartialEq)]
+struct Survivor {
+    /// For example `crates/hub/src/core/questions.rs:12:5: replace == with != in Core::wait`.
+    name: String,
+    /// Whether a test runs the changed code.
+    is_reached: bool,
 }
 
 /// Mutates the selected modules and prints a table. Fails if a survivor is not explained.
@@ -160,13 +193,29 @@ pub(crate) fn run(log: &StageLog, selection: &MutationSelection) -> Result<(), S
     };
     let mut reports = Vec::new();
     for (scope, paths) in scopes {
-        reports.push((scope.name, mutate(log, &folder, scope, &paths, diff.as_deref())?));
+        let mut mutants = mutant::list(scope, &paths, diff.as_deref())?;
+        if selection.survivors_only {
+            let survivors = read_list(&folder, scope, SURVIVORS)?;
+            mutants.retain(|mutant| survivors.contains(&mutant.name));
+        }
+        let report = if selection.left_out_only {
+            let left_out = read_list(&folder, scope, LEFT_OUT)?;
+            mutants.retain(|mutant| left_out.contains(&mutant.name));
+            one_by_one::mutate(log, &folder, scope, &mutants)?
+        } else {
+            mutate_together(log, &folder, scope, mutants)?
+        };
+        log.print(&table(&[(scope.name, &report)]));
+        reports.push((scope.name, report));
     }
-    log.print(&table(&reports));
+    let rows: Vec<(&str, &MutationReport)> = reports.iter().map(|(name, report)| (*name, report)).collect();
+    log.print(&table(&rows));
     let page = std::fs::read_to_string(root().join(SURVIVORS_PAGE)).unwrap_or_default();
     let survivors = reports.iter().flat_map(|(_, report)| &report.survivors);
-    let unexplained: Vec<&str> =
-        survivors.map(String::as_str).filter(|survivor| !is_explained(&page, survivor)).collect();
+    let unexplained: Vec<&str> = survivors
+        .map(|survivor| survivor.name.as_str())
+        .filter(|survivor| !is_explained(&page, survivor))
+        .collect();
     if unexplained.is_empty() {
         return Ok(());
     }
@@ -188,83 +237,95 @@ fn write_diff(folder: &Path, commit: &str) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Runs cargo-mutants on a copy of the workspace.
-fn mutate(
+/// Builds all mutants of a scope at once, and runs each with the tests that reach it.
+fn mutate_together(
     log: &StageLog,
     folder: &Path,
     scope: &MutationScope,
-    paths: &[String],
-    diff: Option<&Path>,
+    mutants: Vec<Mutant>,
 ) -> Result<MutationReport, String> {
-    let output = folder.join(scope.name.replace("::", "-"));
-    let mut command = cargo();
-    command.args(["mutants", "--jobs=1", "--no-shuffle", "--colors=never"]);
-    command.args(["--timeout-multiplier", TIMEOUT_FACTOR, "--minimum-test-timeout", MIN_TIMEOUT_SECONDS]);
-    command.args(["--package", scope.package, "--test-package", &scope.test_packages.join(",")]);
-    for path in paths {
-        let is_folder = root().join(path).is_dir();
-        command.args(["--file", &if is_folder { format!("{path}/**") } else { path.clone() }]);
+    if mutants.is_empty() {
+        return Ok(MutationReport::default());
     }
-    if let Some(diff) = diff {
-        command.arg("--in-diff").arg(diff);
+    log.print(&format!("{}: {} mutants", scope.name, mutants.len()));
+    let tree = MutatedTree::create()?;
+    let build = tree.build(log, scope, mutants)?;
+    let left_out: Vec<&str> = build.left_out.iter().map(|mutant| mutant.name.as_str()).collect();
+    write_list(folder, scope, LEFT_OUT, &left_out)?;
+    let tests = test_runs::measure(log, scope, &build.programs)?;
+    let results = in_parallel(&build.mutants, |mutant| {
+        let outcome = test_runs::try_mutant(mutant, &tests);
+        if let Ok(outcome @ (MutantOutcome::Survived | MutantOutcome::NotReached)) = &outcome {
+            log.print(&format!("{outcome:?}: {}", mutant.name));
+        }
+        outcome
+    });
+    let mut report = MutationReport {
+        unviable: build.unviable.len(),
+        left_out: build.left_out.len(),
+        ..MutationReport::default()
+    };
+    for (mutant, outcome) in build.mutants.iter().zip(results) {
+        let outcome = outcome?;
+        match outcome {
+            MutantOutcome::Caught => report.caught += 1,
+            MutantOutcome::TimedOut => report.timed_out += 1,
+            MutantOutcome::Survived | MutantOutcome::NotReached => report
+                .survivors
+                .push(Survivor { name: mutant.name.clone(), is_reached: outcome == MutantOutcome::Survived }),
+        }
     }
-    // Only these test programs are built and run, because others need installed programs.
-    command.args(["--cargo-arg=--lib", "--cargo-arg=--test=all"]);
-    command.arg("--output").arg(&output).args(["--", "--"]).args(scope.tests);
-    command.args(scope.skipped_tests.iter().flat_map(|test| ["--skip", test]));
-    // Each mutant changes only one crate, so incremental compilation is faster. Debug information is not needed.
-    command.env("CARGO_INCREMENTAL", "1").env("CARGO_PROFILE_DEV_DEBUG", "0");
-    // In a shared target folder, cargo could mistake a mutant of an earlier run for the original.
-    command.env_remove("CARGO_TARGET_DIR");
-    let results = output.join("mutants.out");
-    if results.exists() {
-        std::fs::remove_dir_all(&results).map_err(|error| format!("{}: {error}", results.display()))?;
-    }
-    log.redirect(&mut command)?;
-    let status = command.status().map_err(|error| format!("cannot run cargo-mutants: {error}"))?;
-    match status.code() {
-        // 2: some mutants survived. 3: the tests of some mutants did not end.
-        Some(0 | 2 | 3) => read_report(&results),
-        _ => Err(format!("cargo-mutants ended with {status} for {}", scope.name)),
-    }
+    let survivors: Vec<&str> = report.survivors.iter().map(|survivor| survivor.name.as_str()).collect();
+    write_list(folder, scope, SURVIVORS, &survivors)?;
+    Ok(report)
 }
 
-/// Reads the lists that cargo-mutants wrote. A list is missing if no changed line can be mutated.
-fn read_report(folder: &Path) -> Result<MutationReport, String> {
-    let lines = |name: &str| -> Result<Vec<String>, String> {
-        match std::fs::read_to_string(folder.join(name)) {
-            Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(format!("{}/{name}: {error}", folder.display())),
-        }
-    };
-    Ok(MutationReport {
-        caught: lines("caught.txt")?.len(),
-        timed_out: lines("timeout.txt")?.len(),
-        unviable: lines("unviable.txt")?.len(),
-        survivors: lines("missed.txt")?,
-    })
+/// The lists that a run leaves for the next one.
+const SURVIVORS: &str = "survivors";
+const LEFT_OUT: &str = "left-out";
+
+fn list_path(folder: &Path, scope: &MutationScope, list: &str) -> PathBuf {
+    folder.join(format!("{}.{list}", scope.name.replace("::", "-")))
+}
+
+fn write_list(folder: &Path, scope: &MutationScope, list: &str, names: &[&str]) -> Result<(), String> {
+    let path = list_path(folder, scope, list);
+    std::fs::write(&path, names.join("\n")).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Returns an empty list if no run has written it.
+fn read_list(folder: &Path, scope: &MutationScope, list: &str) -> Result<Vec<String>, String> {
+    let path = list_path(folder, scope, list);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
 }
 
 /// Returns a table with a row for each scope, and the survivors.
-fn table(reports: &[(&str, MutationReport)]) -> String {
+fn table(reports: &[(&str, &MutationReport)]) -> String {
     use std::fmt::Write as _;
     let mut text = format!(
-        "{:16} {:>6} {:>6} {:>9} {:>8} {:>9}\n",
-        "module", "viable", "caught", "timed out", "survived", "noticed"
+        "{:16} {:>6} {:>6} {:>9} {:>8} {:>9} {:>9} {:>8} {:>8}\n",
+        "module", "viable", "caught", "timed out", "survived", "unreached", "unviable", "left out", "noticed"
     );
     for (name, report) in reports {
-        let MutationReport { caught, timed_out, survivors, .. } = report;
+        let MutationReport { caught, timed_out, unviable, left_out, survivors } = report;
         let noticed = caught + timed_out;
         let viable = noticed + survivors.len();
         // Rounded down, so that 100 % means all.
         let percent =
             (noticed * 100).checked_div(viable).map_or("-".to_owned(), |percent| format!("{percent} %"));
+        let unreached = survivors.iter().filter(|survivor| !survivor.is_reached).count();
         let survived = survivors.len();
-        let _ = writeln!(text, "{name:16} {viable:>6} {caught:>6} {timed_out:>9} {survived:>8} {percent:>9}");
+        let _ = writeln!(
+            text,
+            "{name:16} {viable:>6} {caught:>6} {timed_out:>9} {survived:>8} {unreached:>9} {unviable:>9} {left_out:>8} {percent:>8}"
+        );
     }
     for survivor in reports.iter().flat_map(|(_, report)| &report.survivors) {
-        let _ = writeln!(text, "survived: {survivor}");
+        let _ = writeln!(text, "survived: {}", survivor.name);
     }
     text.truncate(text.trim_end().len());
     text
@@ -316,12 +377,12 @@ mod tests {
 
     #[test]
     fn the_table_counts_timeouts_as_noticed_and_lists_survivors() {
-        let survivors = vec!["a.rs:1:2: replace f with ()".to_owned()];
-        let report = MutationReport { caught: 17, timed_out: 2, unviable: 5, survivors };
-        let text = table(&[("hub::core", report), ("wire::auth", MutationReport::default())]);
+        let survivors = vec![Survivor { name: "a.rs:1:2: replace f with ()".to_owned(), is_reached: true }];
+        let report = MutationReport { caught: 17, timed_out: 2, unviable: 5, left_out: 3, survivors };
+        let text = table(&[("hub::core", &report), ("wire::auth", &MutationReport::default())]);
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(rows[1], ["hub::core", "20", "17", "2", "1", "95", "%"]);
-        assert_eq!(rows[2], ["wire::auth", "0", "0", "0", "0", "-"]);
+        assert_eq!(rows[1], ["hub::core", "20", "17", "2", "1", "0", "5", "3", "95", "%"]);
+        assert_eq!(rows[2], ["wire::auth", "0", "0", "0", "0", "0", "0", "0", "-"]);
         assert_eq!(text.lines().last(), Some("survived: a.rs:1:2: replace f with ()"));
     }
 
