@@ -1,7 +1,7 @@
 //! What single programs do.
 
-use super::parser::{Redirection, SimpleCommand, Word};
-use super::{MAX_DEPTH, assess_nested};
+use super::parser::{Assignment, Redirection, SimpleCommand, Word};
+use super::{MAX_DEPTH, ShellContext, assess_nested, repository};
 use crate::risk::{Assessment, RiskClass};
 
 /// Programs that only read, whatever their arguments are.
@@ -59,10 +59,8 @@ const READERS: &[&str] = &[
     "nproc",
     "tty",
     "groups",
-    "diff",
     "column",
     "expr",
-    "getconf",
     "locale",
     "lscpu",
     "pgrep",
@@ -85,11 +83,15 @@ const CHANGERS: &[&str] = &["mkdir", "touch", "ln", "chmod", "chown", "chgrp"];
 const HARMLESS_VARIABLES: &[&str] =
     &["LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TZ", "NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "CI"];
 
-pub(super) fn assess(command: &SimpleCommand, depth: usize) -> Assessment {
+const HARMLESS_DEVICES: &[&str] = &["/dev/null", "/dev/stdin", "/dev/zero", "/dev/urandom", "/dev/random"];
+
+pub(super) fn assess(command: &SimpleCommand, context: ShellContext<'_>) -> Assessment {
     let mut assessment = Assessment::harmless();
-    for name in &command.assignments {
-        // A variable without a command stays in the shell, and can change what later commands do.
-        if !HARMLESS_VARIABLES.contains(&name.as_str()) {
+    for Assignment { name, value } in &command.assignments {
+        // A variable without a command stays in the shell, and can change what later commands do. A value that is a path can
+        // make a program read any file as its locale.
+        let is_path = value.as_ref().is_none_or(|value| value.starts_with(['/', ':', '.']));
+        if is_path || !HARMLESS_VARIABLES.contains(&name.as_str()) {
             assessment = assessment.max(Assessment::new(
                 RiskClass::Irreversible,
                 format!("It sets the variable {name}, which can change what programs do."),
@@ -115,19 +117,33 @@ pub(super) fn assess(command: &SimpleCommand, depth: usize) -> Assessment {
     if command.words.is_empty() {
         return assessment;
     }
-    assessment.max(assess_words(&command.words, depth))
+    assessment.max(assess_words(&command.words, context))
 }
 
-fn assess_words(words: &[Word], depth: usize) -> Assessment {
-    let assessment = assess_program(words, depth);
-    if assessment.class == RiskClass::Harmless && words.iter().any(Word::may_become_option) {
+fn assess_words(words: &[Word], context: ShellContext<'_>) -> Assessment {
+    let assessment = assess_program(words, context);
+    if assessment.class != RiskClass::Harmless {
+        return assessment;
+    }
+    if words.iter().any(Word::may_become_option) {
         return Assessment::unknown("which options this program gets");
+    }
+    // To read some devices changes them, for example a watchdog.
+    if words.iter().any(names_device) {
+        return Assessment::unknown("what it does to read this device");
     }
     assessment
 }
 
-fn assess_program(words: &[Word], depth: usize) -> Assessment {
-    if depth > MAX_DEPTH {
+fn names_device(word: &Word) -> bool {
+    let (Word::Literal(text) | Word::Dynamic(text)) = word;
+    let mut rest = HARMLESS_DEVICES.iter().fold(text.clone(), |text, name| text.replace(name, ""));
+    rest.push('/');
+    rest.contains("/dev/")
+}
+
+fn assess_program(words: &[Word], context: ShellContext<'_>) -> Assessment {
+    if context.depth > MAX_DEPTH {
         return Assessment::unknown("what such a deeply nested command does");
     }
     let Some((Word::Literal(program), arguments)) = words.split_first() else {
@@ -144,11 +160,11 @@ fn assess_program(words: &[Word], depth: usize) -> Assessment {
             Assessment::new(RiskClass::Irreversible, "It runs with the rights of another user.")
         }
         "env" | "nice" | "timeout" | "command" | "setsid" | "stdbuf" | "ionice" | "builtin" | "xargs"
-        | "chronic" => assess_wrapped(name, arguments, depth),
+        | "chronic" => assess_wrapped(name, arguments, context),
         "exec" => Assessment::unknown("what replaces the shell"),
-        "sh" | "bash" | "dash" | "zsh" | "ksh" => assess_inner_shell(arguments, depth),
+        "sh" | "bash" | "dash" | "zsh" | "ksh" => assess_inner_shell(arguments, context),
         "find" => assess_find(arguments),
-        "git" => assess_git(arguments),
+        "git" => assess_git(arguments, context),
         // Their operands can be arithmetic, in which an array's index is executed.
         "printf" | "test" | "[" => only_if(
             arguments.iter().all(|word| {
@@ -167,9 +183,18 @@ fn assess_program(words: &[Word], depth: usize) -> Assessment {
             no_option(arguments, &["-o", "--output", "--compress-program", "-R", "-T"]),
             "It can write to a file.",
         ),
-        "file" => only_if(no_option(arguments, &["-C", "--compile"]), "It can write to a file."),
+        "file" => only_if(
+            no_option(
+                arguments,
+                &["-C", "--compile", "-z", "-Z", "--uncompress-noreport", "-m", "--magic-file"],
+            ),
+            "It can write to a file or run another program.",
+        ),
+        "diff" => only_if(no_option(arguments, &["-l", "--paginate"]), "It can run another program."),
+        // With an option, it is another program that answers.
+        "getconf" => only_if(operands(arguments) == arguments.len(), "It can run another program."),
         "rg" => only_if(
-            no_option(arguments, &["--pre", "--hostname-bin"])
+            no_option(arguments, &["--pre", "--hostname-bin", "-z", "--search-zip"])
                 && !arguments.iter().filter_map(Word::literal).any(|text| text.starts_with("--pre")),
             "It can run another program.",
         ),
@@ -222,7 +247,8 @@ fn no_option(arguments: &[Word], options: &[&str]) -> bool {
     })
 }
 
-/// Returns the number of arguments that are not options. An unknown one counts twice.
+/// Returns the number of arguments that are not options. An unknown one counts twice. Some programs know no options after
+/// the first operand, so everything there counts.
 fn operands(arguments: &[Word]) -> usize {
     let mut has_ended = false;
     let mut count = 0;
@@ -230,7 +256,10 @@ fn operands(arguments: &[Word]) -> usize {
         match word.literal() {
             None => count += 2,
             Some("--") if !has_ended => has_ended = true,
-            Some(text) => count += usize::from(has_ended || !text.starts_with('-') || text == "-"),
+            Some(text) => {
+                has_ended |= !text.starts_with('-') || text == "-";
+                count += usize::from(has_ended);
+            }
         }
     }
     count
@@ -242,11 +271,11 @@ fn is_version_question(arguments: &[Word]) -> bool {
 }
 
 /// Judges the command behind a program that runs another one.
-fn assess_wrapped(wrapper: &str, arguments: &[Word], depth: usize) -> Assessment {
+fn assess_wrapped(wrapper: &str, arguments: &[Word], context: ShellContext<'_>) -> Assessment {
     let unknown = || Assessment::unknown(&format!("what {wrapper} runs"));
     // Options without a value, options with a value, and the number of words before the command.
     let (flags, valued, leading): (&[&str], &[&str], usize) = match wrapper {
-        "env" => (&["-i", "-", "--ignore-environment"], &["-u", "--unset"], 0),
+        "env" => (&[], &[], 0),
         "nice" => (&[], &["-n", "--adjustment"], 0),
         "timeout" => {
             (&["--foreground", "--preserve-status", "-v"], &["-s", "-k", "--signal", "--kill-after"], 1)
@@ -287,10 +316,11 @@ fn assess_wrapped(wrapper: &str, arguments: &[Word], depth: usize) -> Assessment
         } else if text.starts_with('-') {
             return unknown();
         } else if wrapper == "env"
-            && let Some((name, _)) = text.split_once('=')
+            && let Some((name, value)) = text.split_once('=')
         {
-            let setting = SimpleCommand { assignments: vec![name.to_owned()], ..SimpleCommand::default() };
-            assessment = assessment.max(assess(&setting, depth));
+            let assignment = Assignment { name: name.to_owned(), value: Some(value.to_owned()) };
+            let setting = SimpleCommand { assignments: vec![assignment], ..SimpleCommand::default() };
+            assessment = assessment.max(assess(&setting, context));
             rest = after;
         } else if leading_left > 0 {
             leading_left -= 1;
@@ -308,21 +338,21 @@ fn assess_wrapped(wrapper: &str, arguments: &[Word], depth: usize) -> Assessment
         // It adds arguments from its input, which nobody knows.
         words.push(Word::Dynamic(String::new()));
     }
-    assessment.max(assess_words(&words, depth + 1))
+    assessment.max(assess_words(&words, context.deeper()))
 }
 
 /// Judges `sh -c 'COMMAND'`. A script file or commands on standard input are unknown.
-fn assess_inner_shell(arguments: &[Word], depth: usize) -> Assessment {
+fn assess_inner_shell(arguments: &[Word], context: ShellContext<'_>) -> Assessment {
+    if is_version_question(arguments) {
+        return Assessment::harmless();
+    }
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let Some(text) = word.literal() else { break };
         let Some(letters) = text.strip_prefix('-') else { break };
         if letters.contains('c') && letters.chars().all(|c| "celux".contains(c)) {
             let Some(Word::Literal(command)) = words.next() else { break };
-            return assess_nested(command, depth + 1);
-        }
-        if text == "--version" {
-            return Assessment::harmless();
+            return assess_nested(command, context.deeper());
         }
         if !letters.chars().all(|c| "elux".contains(c)) {
             break;
@@ -373,8 +403,11 @@ fn is_printing_sed(arguments: &[Word]) -> bool {
     has_quiet && scripts == 1
 }
 
-fn assess_git(arguments: &[Word]) -> Assessment {
+fn assess_git(arguments: &[Word], context: ShellContext<'_>) -> Assessment {
     let unknown = || Assessment::unknown("what this git command changes");
+    if context.is_folder_changed || !repository::is_of_project(context.folders) {
+        return Assessment::unknown("what git does in the other folder");
+    }
     let mut words = Vec::new();
     for word in arguments {
         // A variable could hold an option.
@@ -419,8 +452,8 @@ fn assess_git(arguments: &[Word]) -> Assessment {
         }),
         "tag" => options.iter().all(|option| ["-l", "--list", "-n"].contains(option)),
         "remote" => matches!(options, [] | ["-v"] | ["get-url", ..]),
-        "stash" | "worktree" => matches!(options, ["list", ..]),
-        "reflog" => matches!(options, [] | ["show", ..]),
+        "stash" | "worktree" => matches!(options, ["list", ..]) && !begins(&["--ext-diff", "--textconv"]),
+        "reflog" => matches!(options, [] | ["show", ..]) && !begins(&["--ext-diff", "--textconv"]),
         "config" => match options {
             ["--get" | "--list" | "-l", rest @ ..] => rest.iter().all(|option| !option.starts_with('-')),
             _ => false,
