@@ -8,7 +8,8 @@ use super::answer::HookAnswer;
 use super::event::{EventKind, ToolCall};
 use super::hub_session::{Hook, HubError, OwnQuestion, aaep_tool_name, member_text, write_event};
 use super::session_store::{CallPhase, CallRecord, HookRecord, LockedRecord};
-use crate::description::{CallDescription, describe_call, speakable};
+use crate::description::{describe_call, speakable};
+use crate::phrases::{Language, LocalizedText};
 use crate::risk::RiskClass;
 
 /// How long the hook tries to reach a hub again that was lost during a question. A hub that restarts knows the question.
@@ -369,13 +370,14 @@ fn read_outcome(answer: &OwnedDoc) -> Outcome {
     }
 }
 
-fn question_body(hook: &Hook, call: &ToolCall, description: &CallDescription, key: &str) -> String {
+fn question_body(hook: &Hook, call: &ToolCall, description: &LocalizedText, key: &str) -> String {
     let seconds = hook.question_seconds(QUESTION_MARGIN_SECONDS);
-    let folder = hook.event().working_folder().map(|folder| speakable(&folder, 300));
+    let folder = hook.event().working_folder().map(|folder| speakable(&folder, 300, Language::English));
     write_object(|out| {
-        out.key("action").text(&sentence(&description.text()));
-        out.key("consequence").text(&call.assessment.reason);
-        out.key("summary_normal").text(&sentence(&description.text()));
+        let action = description.map(sentence);
+        action.write(out, "action");
+        call.assessment.reason.write(out, "consequence");
+        action.write(out, "summary_normal");
         out.key("timeout_seconds").raw(&seconds.to_string());
         out.plain_member("default_decision", "reject");
         write_risk(out, call);
@@ -398,14 +400,14 @@ fn write_risk(out: &mut seal::json::JsonWriter, call: &ToolCall) {
 /// Writes the event that a call begins. `is_permitted` says that a person permitted it; only then the event states its risk.
 pub(super) fn invoked_event(
     call: &ToolCall,
-    description: &CallDescription,
+    description: &LocalizedText,
     key: &str,
     is_permitted: bool,
 ) -> String {
     write_event("tool.invoked", |out| {
         out.key("tool").text(&aaep_tool_name(&call.tool));
         out.key("tool_call_id").text(key);
-        out.key("summary_normal").text(&sentence(&description.text()));
+        description.map(sentence).write(out, "summary_normal");
         if is_permitted {
             write_risk(out, call);
             out.key("arguments").raw(&call.bound_arguments);

@@ -11,6 +11,8 @@ pub(crate) mod tools;
 
 use seal::json::JsonValue;
 
+use crate::phrases::{LocalizedText, texts};
+
 /// How much harm a call can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RiskClass {
@@ -28,23 +30,20 @@ pub struct Assessment {
     /// How much harm the call can do.
     pub class: RiskClass,
     /// What the call does that makes it so, as a sentence for the person.
-    pub reason: String,
+    pub reason: LocalizedText,
 }
 
 impl Assessment {
-    pub(crate) fn new(class: RiskClass, reason: impl Into<String>) -> Self {
+    pub(crate) fn new(class: RiskClass, reason: impl Into<LocalizedText>) -> Self {
         Self { class, reason: reason.into() }
     }
 
     pub(crate) fn harmless() -> Self {
-        Self::new(RiskClass::Harmless, "It only reads.")
+        Self::new(RiskClass::Harmless, &texts::ONLY_READS)
     }
 
-    pub(crate) fn unknown(what: &str) -> Self {
-        Self::new(
-            RiskClass::Irreversible,
-            format!("sayso does not know {what}, so it may not be possible to undo it."),
-        )
+    pub(crate) fn irreversible(reason: impl Into<LocalizedText>) -> Self {
+        Self::new(RiskClass::Irreversible, reason)
     }
 
     /// Returns the more serious of two assessments; the first one if they are equal.
@@ -79,7 +78,7 @@ pub struct Folders<'a> {
 pub fn assess(tool: &str, input: &JsonValue<'_>, folders: Folders<'_>) -> Assessment {
     match shell_command(tool, input) {
         Some(_) if !tools::has_only_known_members(input, &[COMMAND_NAMES], SHELL_NAMES) => {
-            Assessment::unknown("what the arguments of this shell mean")
+            Assessment::irreversible(&texts::UNKNOWN_ARGUMENTS)
         }
         Some(command) if TERMINALS.contains(&tool) => shell::assess_typed(&command, folders),
         Some(command) => shell::assess(&command, folders),

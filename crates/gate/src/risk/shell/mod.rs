@@ -8,6 +8,7 @@ mod programs;
 mod repository;
 
 use super::{Assessment, Folders};
+use crate::phrases::texts;
 
 /// Maximum length of a command line that is parsed, in bytes. Longer ones are risky.
 const MAX_COMMAND_BYTES: usize = 64 * 1024;
@@ -40,17 +41,17 @@ pub(super) fn assess(command: &str, folders: Folders<'_>) -> Assessment {
 pub(super) fn assess_typed(command: &str, folders: Folders<'_>) -> Assessment {
     let is_history = |pair: &[u8]| matches!(pair, [b'!', next] if !matches!(next, b' ' | b'=' | b'\n'));
     if !command.is_ascii() || command.contains('\\') || command.as_bytes().windows(2).any(is_history) {
-        return Assessment::unknown("how the shell in the terminal reads this command");
+        return Assessment::irreversible(&texts::UNKNOWN_COMMAND);
     }
     assess(command, folders)
 }
 
 fn assess_nested(command: &str, context: ShellContext<'_>) -> Assessment {
     if command.len() > MAX_COMMAND_BYTES || context.depth > MAX_DEPTH {
-        return Assessment::unknown("what such a long or deeply nested command does");
+        return Assessment::irreversible(&texts::UNKNOWN_COMMAND);
     }
     let Some(script) = parser::parse(command, MAX_DEPTH - context.depth) else {
-        return Assessment::unknown("how the shell reads this command");
+        return Assessment::irreversible(&texts::UNKNOWN_COMMAND);
     };
     let mut words =
         script.commands.iter().flat_map(|command| &command.words).filter_map(parser::Word::literal);

@@ -2,6 +2,8 @@
 
 use super::parser::{Assignment, Redirection, SimpleCommand, Word};
 use super::{MAX_DEPTH, ShellContext, assess_nested, repository};
+use crate::description::speakable;
+use crate::phrases::{LocalizedText, Phrase, texts};
 use crate::risk::{Assessment, RiskClass};
 
 /// Programs that only read, whatever their arguments are.
@@ -92,10 +94,8 @@ pub(super) fn assess(command: &SimpleCommand, context: ShellContext<'_>) -> Asse
         // make a program read any file as its locale.
         let is_path = value.as_ref().is_none_or(|value| value.starts_with(['/', ':', '.']));
         if is_path || !HARMLESS_VARIABLES.contains(&name.as_str()) {
-            assessment = assessment.max(Assessment::new(
-                RiskClass::Irreversible,
-                format!("It sets the variable {name}, which can change what programs do."),
-            ));
+            assessment =
+                assessment.max(Assessment::new(RiskClass::Irreversible, texts::SETS_VARIABLE.with(&[name])));
         }
     }
     for redirection in &command.redirections {
@@ -103,15 +103,12 @@ pub(super) fn assess(command: &SimpleCommand, context: ShellContext<'_>) -> Asse
             // Shells connect to other computers through names such as `/dev/tcp/HOST/PORT`.
             && !source.literal().is_some_and(|text| text == "/dev/null" || !text.contains("/dev/"))
         {
-            assessment = assessment.max(Assessment::unknown("where the input comes from"));
+            assessment = assessment.max(Assessment::irreversible(&texts::UNKNOWN_INPUT));
         }
         if let Redirection::Output(target) = redirection
             && !matches!(target.literal(), Some("/dev/null" | "/dev/stdout" | "/dev/stderr"))
         {
-            assessment = assessment.max(Assessment::new(
-                RiskClass::Irreversible,
-                "It writes to a file and can replace its content.",
-            ));
+            assessment = assessment.max(Assessment::new(RiskClass::Irreversible, &texts::REPLACES_CONTENT));
         }
     }
     if command.words.is_empty() {
@@ -126,11 +123,11 @@ fn assess_words(words: &[Word], context: ShellContext<'_>) -> Assessment {
         return assessment;
     }
     if words.iter().any(Word::may_become_option) {
-        return Assessment::unknown("which options this program gets");
+        return Assessment::irreversible(&texts::UNKNOWN_ARGUMENTS);
     }
     // To read some devices changes them, for example a watchdog.
     if words.iter().any(names_device) {
-        return Assessment::unknown("what it does to read this device");
+        return Assessment::irreversible(&texts::UNKNOWN_DEVICE);
     }
     assessment
 }
@@ -144,24 +141,24 @@ fn names_device(word: &Word) -> bool {
 
 fn assess_program(words: &[Word], context: ShellContext<'_>) -> Assessment {
     if context.depth > MAX_DEPTH {
-        return Assessment::unknown("what such a deeply nested command does");
+        return Assessment::irreversible(&texts::UNKNOWN_COMMAND);
     }
     let Some((Word::Literal(program), arguments)) = words.split_first() else {
-        return Assessment::unknown("which program this runs");
+        return Assessment::irreversible(&texts::UNKNOWN_RUN);
     };
     // A program that is named by a path may be anything, unless it is one of the system's.
     let name = match program.rsplit_once('/') {
         None => program.as_str(),
         Some(("/bin" | "/usr/bin", name)) => name,
-        Some(_) => return Assessment::unknown("what this program does"),
+        Some(_) => return Assessment::irreversible(&texts::UNKNOWN_RUN),
     };
     match name {
         "sudo" | "doas" | "su" | "pkexec" | "run0" => {
-            Assessment::new(RiskClass::Irreversible, "It runs with the rights of another user.")
+            Assessment::new(RiskClass::Irreversible, &texts::OTHER_USER)
         }
         "env" | "nice" | "timeout" | "command" | "setsid" | "stdbuf" | "ionice" | "builtin" | "xargs"
         | "chronic" => assess_wrapped(name, arguments, context),
-        "exec" => Assessment::unknown("what replaces the shell"),
+        "exec" => Assessment::irreversible(&texts::UNKNOWN_COMMAND),
         "sh" | "bash" | "dash" | "zsh" | "ksh" => assess_inner_shell(arguments, context),
         "find" => assess_find(arguments),
         "git" => assess_git(arguments, context),
@@ -170,60 +167,65 @@ fn assess_program(words: &[Word], context: ShellContext<'_>) -> Assessment {
             arguments.iter().all(|word| {
                 word.literal().is_some_and(|text| !text.starts_with("-v") && !text.contains('['))
             }),
-            "It can set variables or run commands.",
+            &texts::MAY_SET_VARIABLES,
         ),
-        "hostname" => only_if(arguments.is_empty(), "It can change the system's name."),
+        "hostname" => only_if(arguments.is_empty(), &texts::CHANGES_NAME),
         "date" => only_if(
             arguments.iter().all(|word| {
                 word.literal().is_some_and(|text| text.starts_with('+') || ["-u", "-I", "-R"].contains(&text))
             }),
-            "It can change the system's clock.",
+            &texts::CHANGES_CLOCK,
         ),
         "sort" | "tree" => only_if(
             no_option(arguments, &["-o", "--output", "--compress-program", "-R", "-T"]),
-            "It can write to a file.",
+            &texts::MAY_WRITE,
         ),
         "file" => only_if(
             no_option(
                 arguments,
                 &["-C", "--compile", "-z", "-Z", "--uncompress-noreport", "-m", "--magic-file"],
             ),
-            "It can write to a file or run another program.",
+            &texts::MAY_WRITE,
         ),
-        "diff" => only_if(no_option(arguments, &["-l", "--paginate"]), "It can run another program."),
+        "diff" => only_if(no_option(arguments, &["-l", "--paginate"]), &texts::MAY_WRITE),
         // With an option, it is another program that answers.
-        "getconf" => only_if(operands(arguments) == arguments.len(), "It can run another program."),
+        "getconf" => only_if(operands(arguments) == arguments.len(), &texts::MAY_WRITE),
         "rg" => only_if(
             no_option(arguments, &["--pre", "--hostname-bin", "-z", "--search-zip"])
                 && !arguments.iter().filter_map(Word::literal).any(|text| text.starts_with("--pre")),
-            "It can run another program.",
+            &texts::MAY_WRITE,
         ),
         "uniq" | "xxd" => {
-            only_if(operands(arguments) <= 1 && no_option(arguments, &["-r"]), "It can write to a file.")
+            only_if(operands(arguments) <= 1 && no_option(arguments, &["-r"]), &texts::MAY_WRITE)
         }
-        "sed" => only_if(is_printing_sed(arguments), "It can change files or run programs."),
+        "sed" => only_if(is_printing_sed(arguments), &texts::MAY_WRITE),
         name if READERS.contains(&name) => Assessment::harmless(),
         name if VERSIONED.contains(&name) && is_version_question(arguments) => Assessment::harmless(),
         name if DESTROYERS.contains(&name) || name.starts_with("mkfs.") => Assessment::new(
             RiskClass::Irreversible,
             match name {
-                "rm" | "rmdir" | "unlink" | "shred" | "srm" => "It deletes files.".to_owned(),
-                "kill" | "pkill" | "killall" => "It ends running programs.".to_owned(),
-                _ => format!("It runs {name}."),
+                "rm" | "rmdir" | "unlink" | "shred" | "srm" => (&texts::DELETES).into(),
+                "kill" | "pkill" | "killall" => (&texts::ENDS_PROGRAMS).into(),
+                _ => texts::RUNS.with(&[name]),
             },
         ),
-        name if CHANGERS.contains(&name) => Assessment::new(RiskClass::Risky, "It changes files."),
+        name if CHANGERS.contains(&name) => Assessment::new(RiskClass::Risky, &texts::CHANGES_FILES),
         "mv" | "cp" | "install" | "tee" | "rsync" => {
-            Assessment::new(RiskClass::Irreversible, "It can replace existing files.")
+            Assessment::new(RiskClass::Irreversible, &texts::REPLACES_FILES)
         }
         "curl" | "wget" | "ssh" | "scp" | "sftp" | "nc" | "ncat" | "telnet" | "ftp" => {
-            Assessment::new(RiskClass::Irreversible, "It contacts another computer.")
+            Assessment::new(RiskClass::Irreversible, &texts::CONTACTS_COMPUTER)
         }
-        _ => Assessment::unknown(&format!("what {} does", crate::description::speakable(name, 60))),
+        _ => Assessment::irreversible(unknown_program(name)),
     }
 }
 
-fn only_if(is_harmless: bool, otherwise: &str) -> Assessment {
+/// The sentence about a program that is not known.
+fn unknown_program(name: &str) -> LocalizedText {
+    LocalizedText::new(|language| texts::UNKNOWN_PROGRAM.fill(language, &[&speakable(name, 60, language)]))
+}
+
+fn only_if(is_harmless: bool, otherwise: &Phrase) -> Assessment {
     if is_harmless { Assessment::harmless() } else { Assessment::new(RiskClass::Irreversible, otherwise) }
 }
 
@@ -272,7 +274,7 @@ fn is_version_question(arguments: &[Word]) -> bool {
 
 /// Judges the command behind a program that runs another one.
 fn assess_wrapped(wrapper: &str, arguments: &[Word], context: ShellContext<'_>) -> Assessment {
-    let unknown = || Assessment::unknown(&format!("what {wrapper} runs"));
+    let unknown = || Assessment::irreversible(unknown_program(wrapper));
     // Options without a value, options with a value, and the number of words before the command.
     let (flags, valued, leading): (&[&str], &[&str], usize) = match wrapper {
         "env" => (&[], &[], 0),
@@ -358,23 +360,23 @@ fn assess_inner_shell(arguments: &[Word], context: ShellContext<'_>) -> Assessme
             break;
         }
     }
-    Assessment::unknown("which script the shell runs")
+    Assessment::irreversible(&texts::UNKNOWN_RUN)
 }
 
 fn assess_find(arguments: &[Word]) -> Assessment {
     for word in arguments {
         let Some(text) = word.literal() else {
             // A variable could hold an action such as -delete.
-            return Assessment::unknown("what find does with this argument");
+            return Assessment::irreversible(&texts::UNKNOWN_ARGUMENTS);
         };
         if text == "-delete" {
-            return Assessment::new(RiskClass::Irreversible, "It deletes files.");
+            return Assessment::new(RiskClass::Irreversible, &texts::DELETES);
         }
         if text.starts_with("-fprint") || text.starts_with("-fls") {
-            return Assessment::new(RiskClass::Irreversible, "It can replace a file's content.");
+            return Assessment::new(RiskClass::Irreversible, &texts::REPLACES_CONTENT);
         }
         if text.starts_with("-exec") || text.starts_with("-ok") {
-            return Assessment::new(RiskClass::Irreversible, "It runs a program for each file.");
+            return Assessment::new(RiskClass::Irreversible, &texts::RUNS_FOR_EACH_FILE);
         }
     }
     Assessment::harmless()
@@ -404,9 +406,9 @@ fn is_printing_sed(arguments: &[Word]) -> bool {
 }
 
 fn assess_git(arguments: &[Word], context: ShellContext<'_>) -> Assessment {
-    let unknown = || Assessment::unknown("what this git command changes");
+    let unknown = || Assessment::irreversible(&texts::UNKNOWN_GIT);
     if context.is_folder_changed || !repository::is_of_project(context.folders) {
-        return Assessment::unknown("what git does in the other folder");
+        return Assessment::irreversible(&texts::GIT_ELSEWHERE);
     }
     let mut words = Vec::new();
     for word in arguments {
@@ -439,7 +441,7 @@ fn assess_git(arguments: &[Word], context: ShellContext<'_>) -> Assessment {
             || (name.len() > 2 && "--output".starts_with(name))
     });
     if writes {
-        return Assessment::new(RiskClass::Irreversible, "It can write to a file.");
+        return Assessment::new(RiskClass::Irreversible, &texts::MAY_WRITE);
     }
     let is_reading = match command {
         "status" | "rev-parse" | "ls-files" | "ls-tree" | "blame" | "describe" | "shortlog" | "cat-file"
@@ -467,11 +469,11 @@ fn assess_git(arguments: &[Word], context: ShellContext<'_>) -> Assessment {
         "add" | "commit" | "switch" | "fetch" | "tag" | "mv"
             if !begins(&["--amend", "--force", "-f", "--discard-changes"]) =>
         {
-            Assessment::new(RiskClass::Risky, "It changes the repository.")
+            Assessment::new(RiskClass::Risky, &texts::CHANGES_REPOSITORY)
         }
-        "push" => Assessment::new(RiskClass::Irreversible, "It publishes commits to another repository."),
+        "push" => Assessment::new(RiskClass::Irreversible, &texts::PUBLISHES),
         "reset" | "clean" | "checkout" | "restore" | "rebase" | "branch" | "rm" => {
-            Assessment::new(RiskClass::Irreversible, "It can discard work that is not saved elsewhere.")
+            Assessment::new(RiskClass::Irreversible, &texts::DISCARDS_WORK)
         }
         _ => unknown(),
     }
