@@ -19,6 +19,11 @@ struct Interactive {
 
 const DONE: &str = "All done.";
 
+/// Hides the model's last text in the prompt, which is on the screen, too.
+fn without_done(prompt: &str) -> String {
+    prompt.replace(DONE, "All d\\u006fne.")
+}
+
 fn hook(harness: &str, options: &[&str]) -> String {
     [&[sayso().as_str(), "hook", harness], options].concat().join(" ")
 }
@@ -29,7 +34,7 @@ const CLAUDE: Interactive = Interactive {
     start: |fixture, options| {
         let environment = claude::configure(fixture, options);
         let prompt = claude::prompt_for(&format!("touch {}", fixture.marker().display()));
-        let arguments = ["--permission-mode", "default", &prompt];
+        let arguments = ["--permission-mode", "default", &without_done(&prompt)];
         Screen::start(fixture, &HarnessFixture::program("claude"), &arguments, &borrowed(&environment))
     },
     is_yes_enough: true,
@@ -43,7 +48,7 @@ const CODEX: Interactive = Interactive {
         let environment = others::configure_codex(fixture, &command, "on-request", "workspace-write");
         let input = json!({"sandbox_permissions": "require_escalated", "justification": "May I?"});
         let prompt = others::script(fixture, "exec_command", input);
-        let arguments = ["--dangerously-bypass-hook-trust", &prompt];
+        let arguments = ["--dangerously-bypass-hook-trust", &without_done(&prompt)];
         Screen::start(fixture, &HarnessFixture::program("codex"), &arguments, &borrowed(&environment))
     },
     is_yes_enough: true,
@@ -56,7 +61,7 @@ const OPENCODE: Interactive = Interactive {
         let command = hook("opencode", &[&["--gate", "requests"], options].concat());
         let environment = others::configure_opencode(fixture, Some(&command), "ask");
         let prompt = others::script(fixture, "bash", json!({"description": "Make a file"}));
-        let arguments = ["--prompt", &prompt];
+        let arguments = ["--prompt", &without_done(&prompt)];
         Screen::start(fixture, &HarnessFixture::program("opencode"), &arguments, &borrowed(&environment))
     },
     is_yes_enough: true,
@@ -68,7 +73,7 @@ const GEMINI: Interactive = Interactive {
     start: |fixture, options| {
         let environment = others::configure_gemini(fixture, &hook("gemini", options));
         let prompt = others::script(fixture, "run_shell_command", json!({"description": "Make a file"}));
-        let arguments = ["-m", "gemini-2.5-flash", "--approval-mode", "default", "-i", &prompt];
+        let arguments = ["-m", "gemini-2.5-flash", "--approval-mode", "default", "-i", &without_done(&prompt)];
         Screen::start(fixture, &HarnessFixture::program("gemini"), &arguments, &borrowed(&environment))
     },
     is_yes_enough: false,

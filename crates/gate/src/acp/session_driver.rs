@@ -31,7 +31,7 @@ use super::permission_table::{Closure, Ticket};
 use super::proxy::Proxy;
 use super::queue::Queued;
 use super::wording::{self, ToolFacts, ToolKind, shorten};
-use crate::phrases::{Language, LocalizedText, Phrase, texts};
+use crate::phrases::{Language, LocalizedText, Phrase, around, texts};
 
 /// How long a new call is not reported, because the agent may ask for it first.
 pub(super) const HOLD_TIME: Duration = Duration::from_millis(700);
@@ -390,7 +390,7 @@ impl<'s> SessionDriver<'s> {
     /// Reports something that a listener must hear: a check that failed. Unlike progress, it is never left out.
     async fn report_alarm(&mut self, text: &LocalizedText) -> Result<(), Error> {
         let check = self.session.tool("consent_check").says(LocalizedText::from(&texts::CHECKING)).start();
-        let warning = wording::around(&texts::WARNING, text);
+        let warning = around(&texts::WARNING, text);
         check.await?.fail_with_summary(warning, text.english()).await
     }
 
@@ -418,7 +418,7 @@ impl<'s> SessionDriver<'s> {
             return Ok(());
         }
         let text = tool.facts.report(&tool.facts.to_call());
-        let text = addition.map_or_else(|| text.clone(), |addition| wording::around(addition, &text));
+        let text = addition.map_or_else(|| text.clone(), |addition| around(addition, &text));
         let mut builder = session.tool(tool.facts.tool_name()).says(text);
         if tool.facts.kind.risk() != sayso::Risk::Low {
             builder = builder.medium_risk();
@@ -436,7 +436,7 @@ impl<'s> SessionDriver<'s> {
             tool.open_question.take().inspect(|ticket| self.context.proxy.leave_to_editor(*ticket)).is_some();
         if has_succeeded && (tool.is_refused || is_asking) && tool.call.is_none() {
             let phrase = if is_asking { &texts::DID_NOT_WAIT } else { &texts::DID_REFUSED };
-            return self.report_alarm(&wording::around(phrase, &subject)).await;
+            return self.report_alarm(&around(phrase, &subject)).await;
         }
         if tool.is_refused {
             return Ok(());
@@ -495,7 +495,7 @@ impl<'s> SessionDriver<'s> {
                 Settled { ticket, tool: id, options, outcome }
             })
         } else {
-            let mut request = ClarificationRequest::new(wording::around(&texts::ASKS_PERMISSION, &says))
+            let mut request = ClarificationRequest::new(around(&texts::ASKS_PERMISSION, &says))
                 .context(facts.kind.consequence())
                 .about_call(name, call.arguments(), &call_id)
                 .answer_timeout(ANSWER_TIMEOUT);
@@ -606,7 +606,7 @@ impl<'s> SessionDriver<'s> {
                 let Some(tool) = self.tools.get_mut(id) else { return Ok(()) };
                 tool.is_refused = true;
                 let request = tool.facts.request(&tool.facts.to_call());
-                let text = wording::around(&texts::EDITOR_REFUSED, &request);
+                let text = around(&texts::EDITOR_REFUSED, &request);
                 self.session.progress(ProgressUpdate::new(text)).await
             }
             OptionKind::Other => Ok(()),

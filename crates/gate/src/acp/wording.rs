@@ -309,11 +309,6 @@ pub(super) fn with_short(phrase: &Phrase, text: &str, max_chars: usize) -> Local
     LocalizedText::new(|language| phrase.fill(language, &[&shorten(text, max_chars, language)]))
 }
 
-/// Fills a sentence with another one.
-pub(super) fn around(phrase: &Phrase, inner: &LocalizedText) -> LocalizedText {
-    LocalizedText::new(|language| phrase.fill(language, &[inner.text(language)]))
-}
-
 /// Shortens a text and says how much is missing. Line breaks become spaces, because the text becomes part of a sentence.
 pub(super) fn shorten(text: &str, max_chars: usize, language: Language) -> String {
     let total = text.chars().count();

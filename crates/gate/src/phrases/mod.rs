@@ -108,6 +108,11 @@ impl LocalizedText {
     }
 }
 
+/// Fills a sentence with another one.
+pub(crate) fn around(phrase: &Phrase, inner: &LocalizedText) -> LocalizedText {
+    LocalizedText::new(|language| phrase.fill(language, &[inner.text(language)]))
+}
+
 impl From<&Phrase> for LocalizedText {
     fn from(phrase: &Phrase) -> Self {
         phrase.with(&[])
