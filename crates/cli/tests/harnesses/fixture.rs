@@ -91,6 +91,11 @@ impl HarnessFixture {
         self.heard.lock().unwrap().iter().map(text).collect()
     }
 
+    /// Returns how often the person was asked.
+    pub(crate) fn questions(&self) -> usize {
+        self.heard().iter().filter(|(kind, _)| kind.starts_with("awaiting.")).count()
+    }
+
     /// Whether the person heard that a question was withdrawn.
     pub(crate) fn was_withdrawn(&self) -> bool {
         self.heard.lock().unwrap().iter().any(|event| {

@@ -18,8 +18,11 @@ fn check(harness: &str, run: impl Fn(&HarnessFixture, &str) -> String) {
         let fixture = HarnessFixture::start(person);
         let printed = run(&fixture, &format!("{} hook {harness} {options}", sayso()));
         assert_eq!(fixture.marker().exists(), is_executed, "{harness} {person:?}: {printed}");
-        let asked = fixture.heard().iter().filter(|(kind, _)| kind == "awaiting.confirmation").count();
-        assert_eq!(asked, usize::from(person != Person::IsAbsent), "{harness} {person:?}: {printed}");
+        assert_eq!(
+            fixture.questions(),
+            usize::from(person != Person::IsAbsent),
+            "{harness} {person:?}: {printed}"
+        );
     }
 }
 

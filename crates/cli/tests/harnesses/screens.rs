@@ -73,15 +73,12 @@ const GEMINI: Interactive = Interactive {
     start: |fixture, options| {
         let environment = others::configure_gemini(fixture, &hook("gemini", options));
         let prompt = others::script(fixture, "run_shell_command", json!({"description": "Make a file"}));
-        let arguments = ["-m", "gemini-2.5-flash", "--approval-mode", "default", "-i", &without_done(&prompt)];
+        let arguments =
+            ["-m", "gemini-2.5-flash", "--approval-mode", "default", "-i", &without_done(&prompt)];
         Screen::start(fixture, &HarnessFixture::program("gemini"), &arguments, &borrowed(&environment))
     },
     is_yes_enough: false,
 };
-
-fn count(fixture: &HarnessFixture, kind: &str) -> usize {
-    fixture.heard().iter().filter(|(heard, _)| heard == kind).count()
-}
 
 fn check(harness: &Interactive) {
     for (person, options, is_executed) in [
@@ -98,7 +95,7 @@ fn check(harness: &Interactive) {
         }
         screen.wait_for(DONE);
         assert_eq!(fixture.marker().exists(), is_executed, "{} {person:?}: {}", harness.name, screen.text());
-        assert_eq!(count(&fixture, "awaiting.confirmation"), 1, "{} {person:?}", harness.name);
+        assert_eq!(fixture.questions(), 1, "{} {person:?}", harness.name);
     }
 }
 
@@ -124,7 +121,7 @@ fn check_withdrawal(harness: &Interactive) {
         let fixture = HarnessFixture::start(Person::IsSilent);
         let screen = (harness.start)(&fixture, &[]);
         screen.wait_for(harness.dialog);
-        screen.wait_until("question", || count(&fixture, "awaiting.confirmation") == 1);
+        screen.wait_until("question", || fixture.questions() == 1);
         assert!(!fixture.marker().exists());
         screen.press(key);
         screen.wait_until("withdrawal", || fixture.was_withdrawn());

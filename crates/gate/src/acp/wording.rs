@@ -233,7 +233,7 @@ pub(super) fn result_text(content: &[ToolContent], raw_output: Option<&str>) -> 
 fn diff_text(path: &str, old: Option<&str>, new: &str, language: Language) -> String {
     let new_lines: Vec<_> = new.lines().collect();
     let Some(old) = old else {
-        return texts::NEW_FILE.fill(language, &[path, &new_lines.len().to_string()]);
+        return texts::NEW_FILE.fill(language, &[path, &lines(new_lines.len(), language)]);
     };
     let old_lines: Vec<_> = old.lines().collect();
     let same_start = old_lines.iter().zip(&new_lines).take_while(|(old, new)| old == new).count();
@@ -246,15 +246,23 @@ fn diff_text(path: &str, old: Option<&str>, new: &str, language: Language) -> St
         .take_while(|(old, new)| old == new)
         .count();
     let same = same_start + same_end;
-    let (removed, added) = ((old_lines.len() - same).to_string(), (new_lines.len() - same).to_string());
+    let (removed, added) = (lines(old_lines.len() - same, language), lines(new_lines.len() - same, language));
     texts::CHANGED_LINES.fill(language, &[path, &removed, &added])
+}
+
+fn lines(number: usize, language: Language) -> String {
+    count(number, &texts::COUNTED_LINE, &texts::COUNTED_LINES, language)
+}
+
+fn count(number: usize, one: &Phrase, several: &Phrase, language: Language) -> String {
+    if number == 1 { one.fill(language, &[]) } else { several.fill(language, &[&number.to_string()]) }
 }
 
 /// Returns what a plan says: all of it if it is new, otherwise the current step.
 pub(super) fn plan_text(entries: &[PlanEntry], is_new: bool) -> LocalizedText {
-    let total = entries.len().to_string();
     let done = entries.iter().filter(|entry| entry.is_completed).count().to_string();
     LocalizedText::new(|language| {
+        let total = count(entries.len(), &texts::COUNTED_STEP, &texts::COUNTED_STEPS, language);
         if is_new {
             let mut steps: Vec<_> = entries
                 .iter()
@@ -265,11 +273,7 @@ pub(super) fn plan_text(entries: &[PlanEntry], is_new: bool) -> LocalizedText {
                 let left_out = (entries.len() - MAX_PLAN_ENTRIES).to_string();
                 steps.push(texts::PLAN_MORE.fill(language, &[&left_out]));
             }
-            let steps = steps.join("; ");
-            return match entries.len() {
-                1 => texts::PLAN_ONE.fill(language, &[&steps]),
-                _ => texts::PLAN.fill(language, &[&total, &steps]),
-            };
+            return texts::PLAN.fill(language, &[&total, &steps.join("; ")]);
         }
         match entries.iter().find(|entry| entry.is_in_progress) {
             Some(entry) => {
@@ -364,11 +368,11 @@ mod tests {
         let said = |content| result_text(&[content], None).unwrap().english().to_owned();
         let diff =
             ToolContent::Diff { path: "a".into(), old: Some("1\n2\n3\n".into()), new: "1\nx\ny\n3\n".into() };
-        assert_eq!(said(diff), "a, lines removed: 1, lines added: 2.");
+        assert_eq!(said(diff), "a: 1 line removed, 2 lines added.");
         let new = ToolContent::Diff { path: "b".into(), old: None, new: "1\n".into() };
-        assert_eq!(said(new), "b is new, lines: 1.");
+        assert_eq!(said(new), "b is new, with 1 line.");
         let same = ToolContent::Diff { path: "c".into(), old: Some("1\n1\n".into()), new: "1\n".into() };
-        assert_eq!(said(same), "c, lines removed: 1, lines added: 0.");
+        assert_eq!(said(same), "c: 1 line removed, 0 lines added.");
     }
 
     #[test]
@@ -387,7 +391,7 @@ mod tests {
         let entries = [entry("Read", true, false), entry("Write", false, true)];
         assert_eq!(plan_text(&entries, true).english(), "Plan with 2 steps: Read; Write.");
         assert_eq!(plan_text(&entries, false).english(), "Next step: Write.");
-        assert_eq!(plan_text(&[entry("Read", true, false)], false).english(), "1 of 1 steps done.");
+        assert_eq!(plan_text(&[entry("Read", true, false)], false).english(), "1 of 1 step done.");
     }
 
     #[test]
