@@ -17,7 +17,7 @@ use super::proxy::Proxy;
 use super::queue::{MAX_QUEUED_BYTES, QueueSpace, Queued};
 use super::session_driver::{self, AcpSessionEnd, DriverContext, DriverEnd, SessionNews};
 use super::wording::{shorten, with_short};
-use crate::phrases::{Language, LocalizedText, texts};
+use crate::phrases::{GateText, Language, texts};
 
 /// How long to try to reach the hub, at the start and after a lost connection.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -216,7 +216,7 @@ impl Narrator {
         }
         let Some(hub) = self.connect().await else { return false };
         let summary = if request.trim().is_empty() {
-            LocalizedText::from(&texts::EDITOR_SESSION)
+            GateText::from(&texts::EDITOR_SESSION)
         } else {
             with_short(&texts::WORKING_ON, request.trim(), 300)
         };

@@ -31,7 +31,7 @@ use super::permission_table::{Closure, Ticket};
 use super::proxy::Proxy;
 use super::queue::Queued;
 use super::wording::{self, ToolFacts, ToolKind, shorten};
-use crate::phrases::{Language, LocalizedText, Phrase, around, texts};
+use crate::phrases::{GateText, Language, Phrase, around, texts};
 
 /// How long a new call is not reported, because the agent may ask for it first.
 pub(super) const HOLD_TIME: Duration = Duration::from_millis(700);
@@ -113,10 +113,8 @@ pub(super) async fn run(
     match end {
         Ok(end) => {
             let ended = match end {
-                AcpSessionEnd::Editor => session.finish(LocalizedText::from(&texts::EDITOR_CLOSED)).await,
-                AcpSessionEnd::AgentExited(0) => {
-                    session.finish(LocalizedText::from(&texts::AGENT_ENDED)).await
-                }
+                AcpSessionEnd::Editor => session.finish(GateText::from(&texts::EDITOR_CLOSED)).await,
+                AcpSessionEnd::AgentExited(0) => session.finish(GateText::from(&texts::AGENT_ENDED)).await,
                 AcpSessionEnd::AgentExited(code) => {
                     session.fail(texts::AGENT_EXITED.with(&[&code.to_string()])).await
                 }
@@ -375,12 +373,12 @@ impl<'s> SessionDriver<'s> {
         let text = match tool.open_question.take() {
             Some(ticket) => {
                 self.context.proxy.leave_to_editor(ticket);
-                LocalizedText::new(|language| {
+                GateText::new(|language| {
                     texts::CHANGED_WHILE_ASKED.fill(language, &[&difference, now.text(language)])
                 })
             }
             None if tool.is_refused => return Ok(()),
-            None => LocalizedText::new(|language| {
+            None => GateText::new(|language| {
                 texts::CHANGED_AFTER.fill(language, &[&difference, now.text(language)])
             }),
         };
@@ -388,8 +386,8 @@ impl<'s> SessionDriver<'s> {
     }
 
     /// Reports something that a listener must hear: a check that failed. Unlike progress, it is never left out.
-    async fn report_alarm(&mut self, text: &LocalizedText) -> Result<(), Error> {
-        let check = self.session.tool("consent_check").says(LocalizedText::from(&texts::CHECKING)).start();
+    async fn report_alarm(&mut self, text: &GateText) -> Result<(), Error> {
+        let check = self.session.tool("consent_check").says(GateText::from(&texts::CHECKING)).start();
         let warning = around(&texts::WARNING, text);
         check.await?.fail_with_summary(warning, text.english()).await
     }
@@ -449,7 +447,7 @@ impl<'s> SessionDriver<'s> {
         let Some(call) = tool.call.take() else { return Ok(()) };
         match (has_succeeded, text) {
             (true, Some(text)) => call.succeed(text).await,
-            (true, None) => call.succeed(LocalizedText::from(&texts::DONE)).await,
+            (true, None) => call.succeed(GateText::from(&texts::DONE)).await,
             (false, text) => call.fail(text.unwrap_or_else(|| (&texts::NO_REASON).into()).english()).await,
         }
     }
@@ -472,7 +470,7 @@ impl<'s> SessionDriver<'s> {
         tool.open_question = Some(ticket);
         let facts = tool.facts.clone();
         if let Some(reported) = tool.call.take() {
-            reported.succeed(LocalizedText::from(&texts::WAITS_FOR_PERMISSION)).await?;
+            reported.succeed(GateText::from(&texts::WAITS_FOR_PERMISSION)).await?;
         }
         // The id of the question's call names the request too, because an agent can ask twice about one call.
         let call_id = format!("{id}/{ticket}");

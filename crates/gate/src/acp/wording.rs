@@ -2,7 +2,7 @@
 
 use super::bound_call::BoundCall;
 use super::message::{ContentKind, OptionKind, PermissionOption, PlanEntry, ToolContent};
-use crate::phrases::{Language, LocalizedText, Phrase, texts};
+use crate::phrases::{GateText, Language, Phrase, texts};
 
 /// Maximum number of characters of a command or title in one sentence. The arguments of a question contain all of it.
 const MAX_SUBJECT_CHARS: usize = 600;
@@ -108,7 +108,7 @@ impl ToolKind {
     }
 
     /// Returns what a yes leads to.
-    pub(super) fn consequence(self) -> LocalizedText {
+    pub(super) fn consequence(self) -> GateText {
         let phrase = match self {
             Self::Read | Self::Search => &texts::LEADS_READ,
             Self::Edit => &texts::LEADS_EDIT,
@@ -168,17 +168,15 @@ impl ToolFacts {
     }
 
     /// Returns the sentence that asks for the call.
-    pub(super) fn request(&self, call: &BoundCall) -> LocalizedText {
-        LocalizedText::new(|language| {
+    pub(super) fn request(&self, call: &BoundCall) -> GateText {
+        GateText::new(|language| {
             sentence(self.kind.request_phrase(), &self.subject(call, language), language)
         })
     }
 
     /// Returns the sentence that reports the call.
-    pub(super) fn report(&self, call: &BoundCall) -> LocalizedText {
-        LocalizedText::new(|language| {
-            sentence(self.kind.report_phrase(), &self.subject(call, language), language)
-        })
+    pub(super) fn report(&self, call: &BoundCall) -> GateText {
+        GateText::new(|language| sentence(self.kind.report_phrase(), &self.subject(call, language), language))
     }
 }
 
@@ -191,7 +189,7 @@ fn sentence(phrase: &Phrase, subject: &str, language: Language) -> String {
 }
 
 /// Returns the label of an option: what it does in words of sayso, and the agent's own name for it.
-pub(super) fn option_label(option: &PermissionOption) -> LocalizedText {
+pub(super) fn option_label(option: &PermissionOption) -> GateText {
     let meaning = match option.kind {
         OptionKind::AllowOnce => &texts::ALLOW_ONCE,
         OptionKind::AllowAlways => &texts::ALLOW_ALWAYS,
@@ -199,7 +197,7 @@ pub(super) fn option_label(option: &PermissionOption) -> LocalizedText {
         OptionKind::RejectAlways => &texts::REJECT_ALWAYS,
         OptionKind::Other => &texts::ANOTHER_ANSWER,
     };
-    LocalizedText::new(|language| {
+    GateText::new(|language| {
         let meaning = meaning.fill(language, &[]);
         let name = shorten(option.name.trim(), MAX_OPTION_CHARS, language);
         if name.is_empty() || name.eq_ignore_ascii_case(&meaning) {
@@ -211,8 +209,8 @@ pub(super) fn option_label(option: &PermissionOption) -> LocalizedText {
 }
 
 /// Returns the result of a call in words. `None` if there is nothing to say.
-pub(super) fn result_text(content: &[ToolContent], raw_output: Option<&str>) -> Option<LocalizedText> {
-    let text = LocalizedText::new(|language| {
+pub(super) fn result_text(content: &[ToolContent], raw_output: Option<&str>) -> Option<GateText> {
+    let text = GateText::new(|language| {
         let mut parts: Vec<String> = content
             .iter()
             .filter_map(|part| match part {
@@ -259,9 +257,9 @@ fn count(number: usize, one: &Phrase, several: &Phrase, language: Language) -> S
 }
 
 /// Returns what a plan says: all of it if it is new, otherwise the current step.
-pub(super) fn plan_text(entries: &[PlanEntry], is_new: bool) -> LocalizedText {
+pub(super) fn plan_text(entries: &[PlanEntry], is_new: bool) -> GateText {
     let done = entries.iter().filter(|entry| entry.is_completed).count().to_string();
-    LocalizedText::new(|language| {
+    GateText::new(|language| {
         let total = count(entries.len(), &texts::COUNTED_STEP, &texts::COUNTED_STEPS, language);
         if is_new {
             let mut steps: Vec<_> = entries
@@ -286,7 +284,7 @@ pub(super) fn plan_text(entries: &[PlanEntry], is_new: bool) -> LocalizedText {
 }
 
 /// Returns what is said about content that is not text.
-pub(super) fn content_text(kind: ContentKind) -> LocalizedText {
+pub(super) fn content_text(kind: ContentKind) -> GateText {
     let phrase = match kind {
         ContentKind::Image => &texts::SHOWS_IMAGE,
         ContentKind::Audio => &texts::SENDS_SOUND,
@@ -296,7 +294,7 @@ pub(super) fn content_text(kind: ContentKind) -> LocalizedText {
 }
 
 /// Returns what is said at the end of a turn.
-pub(super) fn stop_text(stop_reason: &str) -> LocalizedText {
+pub(super) fn stop_text(stop_reason: &str) -> GateText {
     let phrase = match stop_reason {
         "end_turn" => &texts::TURN_DONE,
         "cancelled" => &texts::TURN_CANCELLED,
@@ -309,8 +307,8 @@ pub(super) fn stop_text(stop_reason: &str) -> LocalizedText {
 }
 
 /// Fills a sentence with a text of the agent, shortened.
-pub(super) fn with_short(phrase: &Phrase, text: &str, max_chars: usize) -> LocalizedText {
-    LocalizedText::new(|language| phrase.fill(language, &[&shorten(text, max_chars, language)]))
+pub(super) fn with_short(phrase: &Phrase, text: &str, max_chars: usize) -> GateText {
+    GateText::new(|language| phrase.fill(language, &[&shorten(text, max_chars, language)]))
 }
 
 /// Shortens a text and says how much is missing. Line breaks become spaces, because the text becomes part of a sentence.

@@ -11,7 +11,7 @@ use aaep::secret::{REDACTED, find_secrets};
 use sayso::{Redact, SecretRedactor};
 use seal::json::{JsonKind, JsonValue};
 
-use crate::phrases::{Language, LocalizedText, Phrase, texts};
+use crate::phrases::{GateText, Language, Phrase, texts};
 use crate::risk::tools::{EDITING_TOOLS, FETCHING_TOOLS, WRITING_TOOLS};
 use crate::risk::{COMMAND_NAMES, SHELLS};
 use harmless::{TextKind, make_harmless};
@@ -36,8 +36,8 @@ pub const MAX_DESCRIPTION_CHARS: usize = 4_000;
 /// let call = gate::description::describe_call("Bash", &input.doc().root());
 /// assert_eq!(call.english(), "Run: rm -r build");
 /// ```
-pub fn describe_call(tool: &str, input: &JsonValue<'_>) -> LocalizedText {
-    LocalizedText::new(|language| {
+pub fn describe_call(tool: &str, input: &JsonValue<'_>) -> GateText {
+    GateText::new(|language| {
         let mut describer = Describer { language, warnings: Vec::new() };
         let action = describer.action(tool, input);
         let mut text = shorten(&action, MAX_DESCRIPTION_CHARS, language);

@@ -11,7 +11,7 @@ use super::answer::HookAnswer;
 use super::hub_session::{Hook, HubError, OwnQuestion, member_text};
 use super::session_store::{CallPhase, CallRecord};
 use crate::description::speakable;
-use crate::phrases::{Language, LocalizedText, texts};
+use crate::phrases::{GateText, Language, texts};
 
 /// Maximum number of members of a form.
 const MAX_MEMBERS: usize = 8;
@@ -72,7 +72,7 @@ async fn ask_person(hook: &mut Hook) -> Result<Option<HookAnswer>, HubError> {
     let mut content = Vec::new();
     for member in &members {
         let title = if members.len() > 1 { format!("{}?", member.title) } else { String::new() };
-        let question = LocalizedText::new(|language| {
+        let question = GateText::new(|language| {
             let (server, message) = (speakable(&server, 100, language), speakable(&message, 2000, language));
             texts::SERVER_ASKS.fill(language, &[&server, &message, &title]).trim().to_owned()
         });
@@ -94,7 +94,7 @@ async fn ask_person(hook: &mut Hook) -> Result<Option<HookAnswer>, HubError> {
 /// Asks for one member. Returns the person's answer, or `None` if there is none.
 async fn ask_member(
     hook: &mut Hook,
-    question: &LocalizedText,
+    question: &GateText,
     member: &Member,
 ) -> Result<Option<String>, HubError> {
     let seconds = hook.question_seconds(2);

@@ -11,7 +11,7 @@ use super::event::HookEvent;
 use super::session_store::{CallPhase, HookRecord, LockedRecord, SessionStore, WaitMark};
 use super::{Gate, HookOptions};
 use crate::description::speakable;
-use crate::phrases::{Language, LocalizedText, texts};
+use crate::phrases::{GateText, Language, texts};
 
 /// How long a request to the hub may take, in addition to the time that it waits for an answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
@@ -211,7 +211,7 @@ impl Hook {
         let folder = self.event.working_folder().unwrap_or_default();
         let project = folder.rsplit('/').find(|part| !part.is_empty());
         let subagent = self.event.text("agent_type").map(|kind| speakable(&kind, 100, Language::English));
-        let summary = LocalizedText::new(|language| {
+        let summary = GateText::new(|language| {
             let project = match project {
                 Some(project) => speakable(project, 100, language),
                 None => texts::THIS_FOLDER.fill(language, &[]),

@@ -7,7 +7,7 @@ use super::hub_session::{Hook, HubError, REQUESTING_TOOL, aaep_tool_name, write_
 use super::permission::{find_or_add, invoked_event, sentence};
 use super::session_store::{CallPhase, CallRecord, LockedRecord};
 use crate::description::{describe_call, speakable};
-use crate::phrases::{Language, LocalizedText, Phrase, texts};
+use crate::phrases::{GateText, Language, Phrase, texts};
 
 /// Maximum number of characters of a tool's result that are read aloud.
 const MAX_RESULT_CHARS: usize = 400;
@@ -68,7 +68,7 @@ fn next_number(locked: &mut LockedRecord) -> u64 {
     locked.record.call_count
 }
 
-fn state_event(state: &str, summary: Option<&LocalizedText>) -> String {
+fn state_event(state: &str, summary: Option<&GateText>) -> String {
     write_event("state.changed", |out| {
         out.key("to_state").text(state);
         if let Some(summary) = summary {
@@ -160,15 +160,15 @@ async fn after_tool(hook: &mut Hook) -> Result<(), HubError> {
 }
 
 /// An alarm about a call.
-fn alarm_text(alarm: &Phrase, action: &LocalizedText) -> LocalizedText {
-    LocalizedText::new(|language| alarm.fill(language, &[&sentence(action.text(language))]))
+fn alarm_text(alarm: &Phrase, action: &GateText) -> GateText {
+    GateText::new(|language| alarm.fill(language, &[&sentence(action.text(language))]))
 }
 
 fn completed_event(
     hook: &Hook,
     call: &ToolCall,
     key: &str,
-    action: &LocalizedText,
+    action: &GateText,
     alarm: Option<&Phrase>,
 ) -> String {
     let event = hook.event();
@@ -184,7 +184,7 @@ fn completed_event(
             result.member("error").is_some_and(|error| error.kind() != JsonKind::Null)
                 || result.member("is_error").is_some_and(|error| error.as_bool() == Some(true))
         });
-    let text = LocalizedText::new(|language| match (&error, &result) {
+    let text = GateText::new(|language| match (&error, &result) {
         (Some(error), _) => speakable(error, MAX_RESULT_CHARS, language),
         (None, Some(result)) => result_text(&call.tool, result, language),
         (None, None) => String::new(),
@@ -206,8 +206,7 @@ fn completed_event(
             text.write(out, "summary_normal");
             text.write(out, "error_message");
         } else if is_error {
-            let what: LocalizedText =
-                if is_interrupted { &texts::INTERRUPTED } else { &texts::FAILED }.into();
+            let what: GateText = if is_interrupted { &texts::INTERRUPTED } else { &texts::FAILED }.into();
             what.write(out, "summary_normal");
             text.as_ref().unwrap_or(&what).write(out, "error_message");
         } else {
@@ -435,7 +434,7 @@ async fn end_session(hook: &mut Hook) -> Result<(), HubError> {
     }
     withdraw_questions(hook, &mut locked, |_| true).await;
     let event = write_event("session.completed", |out| {
-        LocalizedText::from(&texts::DONE).write(out, "summary_normal");
+        GateText::from(&texts::DONE).write(out, "summary_normal");
     });
     let sent = hook.send_events(&mut locked, "end", &[event]).await;
     locked.record.hub_session = None;

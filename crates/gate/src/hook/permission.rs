@@ -9,7 +9,7 @@ use super::event::{EventKind, ToolCall};
 use super::hub_session::{Hook, HubError, OwnQuestion, aaep_tool_name, member_text, write_event};
 use super::session_store::{CallPhase, CallRecord, HookRecord, LockedRecord};
 use crate::description::{describe_call, speakable};
-use crate::phrases::{Language, LocalizedText};
+use crate::phrases::{GateText, Language};
 use crate::risk::RiskClass;
 
 /// How long the hook tries to reach a hub again that was lost during a question. A hub that restarts knows the question.
@@ -370,7 +370,7 @@ fn read_outcome(answer: &OwnedDoc) -> Outcome {
     }
 }
 
-fn question_body(hook: &Hook, call: &ToolCall, description: &LocalizedText, key: &str) -> String {
+fn question_body(hook: &Hook, call: &ToolCall, description: &GateText, key: &str) -> String {
     let seconds = hook.question_seconds(QUESTION_MARGIN_SECONDS);
     let folder = hook.event().working_folder().map(|folder| speakable(&folder, 300, Language::English));
     write_object(|out| {
@@ -400,7 +400,7 @@ fn write_risk(out: &mut seal::json::JsonWriter, call: &ToolCall) {
 /// Writes the event that a call begins. `is_permitted` says that a person permitted it; only then the event states its risk.
 pub(super) fn invoked_event(
     call: &ToolCall,
-    description: &LocalizedText,
+    description: &GateText,
     key: &str,
     is_permitted: bool,
 ) -> String {

@@ -7,7 +7,7 @@ use seal::json::{JsonKind, JsonValue, JsonWriter, Tape, write_object};
 
 use super::describe::make_harmless;
 use super::message::RequestId;
-use crate::phrases::{Language, LocalizedText, texts};
+use crate::phrases::{GateText, Language, texts};
 
 /// Maximum number of fields of a form. A longer form is left to the host.
 const MAX_FIELDS: usize = 16;
@@ -102,7 +102,7 @@ impl Form {
         (fields.len() <= MAX_FIELDS).then_some(Self { message, url: None, fields })
     }
 
-    fn opening(&self) -> LocalizedText {
+    fn opening(&self) -> GateText {
         match (&self.url, self.fields.len()) {
             (Some(url), _) => texts::OPEN_PAGE.with(&[url, &self.message]),
             (None, 0) => texts::DO_YOU_AGREE.with(&[&self.message]),

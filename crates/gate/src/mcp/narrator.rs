@@ -19,14 +19,14 @@ use super::outbox::lock;
 use super::outcome::CallOutcome;
 use super::pins::PinFile;
 use super::shared::GateShared;
-use crate::phrases::{LocalizedText, around, texts};
+use crate::phrases::{GateText, around, texts};
 
 /// The yeses that are not spent yet, with the sessions in which they were given.
 type Grants = Arc<Mutex<HashMap<QuestionId, (Arc<Session>, Granted)>>>;
 
 /// What happens to a narrated call.
 enum CallNews {
-    Note(LocalizedText),
+    Note(GateText),
     Finish(CallOutcome),
 }
 
@@ -266,7 +266,7 @@ impl Work {
             return;
         };
         if is_late {
-            let text = LocalizedText::from(&texts::EARLIER_YES);
+            let text = GateText::from(&texts::EARLIER_YES);
             let _ = session.progress(ProgressUpdate::new(text)).await;
         }
         match session.start_call(granted).await {
@@ -326,15 +326,15 @@ async fn follow(session: &Session, tool_call: ToolCall<'_>, news: &mut mpsc::Unb
         };
         // If the hub is gone, nobody can be told.
         let _ = match outcome {
-            CallOutcome::Succeeded(None) => tool_call.succeed(LocalizedText::from(&texts::FINISHED)).await,
+            CallOutcome::Succeeded(None) => tool_call.succeed(GateText::from(&texts::FINISHED)).await,
             CallOutcome::Succeeded(Some(text)) => {
                 tool_call.succeed(texts::FINISHED_WITH.with(&[&text])).await
             }
             CallOutcome::Failed(reason) => tool_call.fail(reason).await,
-            CallOutcome::Cancelled => tool_call.fail(LocalizedText::from(&texts::WAS_CANCELLED)).await,
-            CallOutcome::NotMade => tool_call.fail(LocalizedText::from(&texts::WAS_NOT_MADE)).await,
+            CallOutcome::Cancelled => tool_call.fail(GateText::from(&texts::WAS_CANCELLED)).await,
+            CallOutcome::NotMade => tool_call.fail(GateText::from(&texts::WAS_NOT_MADE)).await,
             CallOutcome::NotContinued | CallOutcome::InputRequired { .. } | CallOutcome::Task(_) => {
-                tool_call.fail(LocalizedText::from(&texts::END_UNKNOWN)).await
+                tool_call.fail(GateText::from(&texts::END_UNKNOWN)).await
             }
         };
         return;

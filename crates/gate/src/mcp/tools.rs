@@ -8,7 +8,7 @@ use seal::{CanonicalWriter, Digest};
 use super::limits::{MAX_PINNED_TOOLS, MAX_TOOLS};
 use super::message::{is_same_ignoring_case, read_unambiguous};
 use super::trust::ServerTrust;
-use crate::phrases::{LocalizedText, texts};
+use crate::phrases::{GateText, texts};
 
 /// A tool as the server last listed it.
 #[derive(Clone, Debug)]
@@ -82,7 +82,7 @@ impl AskReason {
     }
 
     /// Says what the call may do, for the question.
-    pub(crate) fn consequence(self) -> LocalizedText {
+    pub(crate) fn consequence(self) -> GateText {
         let phrase = match self {
             Self::Unknown => &texts::TOOL_UNKNOWN,
             Self::Unannotated => &texts::TOOL_UNANNOTATED,

@@ -9,7 +9,7 @@ use data_encoding::HEXLOWER;
 use seal::json::{JsonWriter, write_object};
 
 use super::report::{Report, ReportContent};
-use crate::phrases::{Language, LocalizedText, texts};
+use crate::phrases::{GateText, Language, texts};
 
 /// The context of the extension that marks a report.
 const CONTEXT: &str = "urn:sayso:context:opentelemetry:v1";
@@ -20,7 +20,7 @@ const CORE_CONTEXT: &str = "https://aaep-protocol.org/context/v1";
 pub(super) fn session_start(report: &Report, has_agent_id: bool) -> String {
     let name = report.agent.as_deref();
     write_object(|out| {
-        let text = LocalizedText::new(|language| {
+        let text = GateText::new(|language| {
             let subject = name.map_or_else(|| texts::AN_AGENT.fill(language, &[]), str::to_owned);
             texts::REPORTS_ABOUT.fill(language, &[&subject])
         });
@@ -44,7 +44,7 @@ pub(super) fn session_start(report: &Report, has_agent_id: bool) -> String {
 }
 
 /// Returns the event that ends a session.
-pub(super) fn session_end(reason: &LocalizedText) -> String {
+pub(super) fn session_end(reason: &GateText) -> String {
     write_object(|out| {
         out.plain_member("type", "aaep:agent.session.completed");
         reason.write(out, "summary_normal");
@@ -66,7 +66,7 @@ pub(super) fn publication(report: &Report) -> Publication {
         ReportContent::Output(text) => Publication::Output(text.clone()),
         ReportContent::Step { text, error } => Publication::Events(vec![write_object(|out| {
             out.plain_member("type", "aaep:agent.progress.updated");
-            let text = LocalizedText::new(|language| match error {
+            let text = GateText::new(|language| match error {
                 Some(error) => texts::REPORTED_FAILURE.fill(language, &[text.text(language), error]),
                 None => texts::REPORTED.fill(language, &[text.text(language)]),
             });
@@ -83,7 +83,7 @@ pub(super) fn publication(report: &Report) -> Publication {
                 out.key("tool_call_id").text(&call_id);
                 texts::REPORTED_USE.with(&[name]).write(out, "summary_normal");
                 if let Some(arguments) = arguments.as_deref().filter(|text| !text.trim().is_empty()) {
-                    LocalizedText::from(arguments.to_owned()).write(out, "args_summary");
+                    GateText::from(arguments.to_owned()).write(out, "args_summary");
                 }
                 write_mark(out, report);
             });
@@ -93,12 +93,12 @@ pub(super) fn publication(report: &Report) -> Publication {
                 out.key("tool_call_id").text(&call_id);
                 if let Some(error) = error {
                     out.plain_member("status", "error");
-                    LocalizedText::from(error.clone()).write(out, "error_message");
+                    GateText::from(error.clone()).write(out, "error_message");
                     texts::TOOL_FAILED.with(&[name, error]).write(out, "summary_normal");
                 } else {
                     out.plain_member("status", "success");
                     let text = result.clone().filter(|text| !text.trim().is_empty());
-                    let text = text.map_or_else(|| texts::HAS_FINISHED.with(&[name]), LocalizedText::from);
+                    let text = text.map_or_else(|| texts::HAS_FINISHED.with(&[name]), GateText::from);
                     text.write(out, "summary_normal");
                 }
                 if let Some(duration) = report.duration_ms.and_then(|duration| i64::try_from(duration).ok()) {

@@ -5,7 +5,7 @@ use seal::Digest;
 use seal::json::{JsonValue, Tape};
 
 use super::proto::{AnyValue, KeyValue, LogRecord, LogsRequest, Resource, Span, TraceRequest, Value};
-use crate::phrases::{LocalizedText, texts};
+use crate::phrases::{GateText, texts};
 
 /// Maximum number of characters of a name.
 const MAX_NAME_CHARS: usize = 100;
@@ -54,7 +54,7 @@ pub(super) enum ReportContent {
     /// Something else ended.
     Step {
         /// What it was, as a sentence.
-        text: LocalizedText,
+        text: GateText,
         /// Why it failed.
         error: Option<String>,
     },
@@ -147,7 +147,7 @@ fn read_span(span: &Span, service: Option<&str>, reports: &mut Vec<Report>) -> R
         duration_ms: (span.start_time_unix_nano > 0).then_some(duration_ns / 1_000_000),
         content: ReportContent::Output(String::new()),
     };
-    let step = |text: LocalizedText| ReportContent::Step { text, error: error.clone() };
+    let step = |text: GateText| ReportContent::Step { text, error: error.clone() };
     let content = match operation {
         "execute_tool" => {
             let name = text_attribute(attributes, "gen_ai.tool.name");

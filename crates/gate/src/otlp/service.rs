@@ -20,7 +20,7 @@ use super::proto::{ExportResponse, LogsRequest, PartialSuccess, RpcStatus, Trace
 use super::report::{Extracted, Report, extract_logs, extract_spans};
 use super::session_table::{SeenReports, SessionTable};
 use super::{OtlpLimits, json};
-use crate::phrases::{LocalizedText, texts};
+use crate::phrases::{GateText, texts};
 
 /// How often quiet sessions are looked for.
 const EXPIRY_INTERVAL: Duration = Duration::from_millis(500);
@@ -128,7 +128,7 @@ impl OtlpService {
         }
     }
 
-    async fn end(&self, session: NarratedSession, reason: &LocalizedText) {
+    async fn end(&self, session: NarratedSession, reason: &GateText) {
         let events = vec![event::session_end(reason).into()];
         let publish = HubCommand::Publish { session: session.id, events, idempotency_key: None };
         // If the session has already ended, there is nothing to do.

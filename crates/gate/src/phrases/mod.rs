@@ -65,16 +65,16 @@ impl Phrase {
     }
 
     /// Returns the sentence with the same arguments in each language.
-    pub(crate) fn with(&self, arguments: &[&str]) -> LocalizedText {
-        LocalizedText::new(|language| self.fill(language, arguments))
+    pub(crate) fn with(&self, arguments: &[&str]) -> GateText {
+        GateText::new(|language| self.fill(language, arguments))
     }
 }
 
 /// A text in each language.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LocalizedText([String; 3]);
+pub struct GateText([String; 3]);
 
-impl LocalizedText {
+impl GateText {
     /// Writes a text in each language.
     pub fn new(text: impl Fn(Language) -> String) -> Self {
         Self(Language::ALL.map(text))
@@ -109,25 +109,25 @@ impl LocalizedText {
 }
 
 /// Fills a sentence with another one.
-pub(crate) fn around(phrase: &Phrase, inner: &LocalizedText) -> LocalizedText {
-    LocalizedText::new(|language| phrase.fill(language, &[inner.text(language)]))
+pub(crate) fn around(phrase: &Phrase, inner: &GateText) -> GateText {
+    GateText::new(|language| phrase.fill(language, &[inner.text(language)]))
 }
 
-impl From<&Phrase> for LocalizedText {
+impl From<&Phrase> for GateText {
     fn from(phrase: &Phrase) -> Self {
         phrase.with(&[])
     }
 }
 
 /// A text of the agent, which is the same in each language.
-impl From<String> for LocalizedText {
+impl From<String> for GateText {
     fn from(text: String) -> Self {
         Self::new(|_| text.clone())
     }
 }
 
-impl From<LocalizedText> for sayso::LocalizedText {
-    fn from(text: LocalizedText) -> Self {
+impl From<GateText> for sayso::LocalizedText {
+    fn from(text: GateText) -> Self {
         let [english, spanish, yoruba] = text.0;
         Self::new(english)
             .in_language(Language::Spanish.tag(), spanish)

@@ -11,7 +11,7 @@ pub(crate) mod tools;
 
 use seal::json::JsonValue;
 
-use crate::phrases::{LocalizedText, texts};
+use crate::phrases::{GateText, texts};
 
 /// How much harm a call can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,11 +30,11 @@ pub struct Assessment {
     /// How much harm the call can do.
     pub class: RiskClass,
     /// What the call does that makes it so, as a sentence for the person.
-    pub reason: LocalizedText,
+    pub reason: GateText,
 }
 
 impl Assessment {
-    pub(crate) fn new(class: RiskClass, reason: impl Into<LocalizedText>) -> Self {
+    pub(crate) fn new(class: RiskClass, reason: impl Into<GateText>) -> Self {
         Self { class, reason: reason.into() }
     }
 
@@ -42,7 +42,7 @@ impl Assessment {
         Self::new(RiskClass::Harmless, &texts::ONLY_READS)
     }
 
-    pub(crate) fn irreversible(reason: impl Into<LocalizedText>) -> Self {
+    pub(crate) fn irreversible(reason: impl Into<GateText>) -> Self {
         Self::new(RiskClass::Irreversible, reason)
     }
 

@@ -71,8 +71,8 @@ fn only_risky_calls_are_asked_about_if_those_are_gated() {
     let run = |command: &str, id: &str| {
         fixture.spawn(&["claude", "--gate", "risky"], &bash_event("PreToolUse", command, id))
     };
-    assert_eq!(run("git status | head -3", "toolu_1").finish(), json!({}));
-    let hook = run("git status; rm a", "toolu_2");
+    assert_eq!(run("ls | head -3", "toolu_1").finish(), json!({}));
+    let hook = run("ls; rm a", "toolu_2");
     let token = listener.wait_for_question();
     fixture.answer(&listener, &token, "reject");
     assert_eq!(hook.finish(), pre_tool("deny", "Not permitted: the user said no."));

@@ -250,7 +250,7 @@ impl GateCore {
             }
             Decision::UpdateTask { id, task, input } => {
                 if let Some(call) = self.tasks.get(task).and_then(|running| running.call) {
-                    let text = LocalizedText::new(|language| {
+                    let text = GateText::new(|language| {
                         let words = describe_arguments(input.as_ref(), language)
                             .unwrap_or_else(|| texts::EMPTY_INPUT.fill(language, &[]));
                         texts::MORE_INPUT.fill(language, &[&words])

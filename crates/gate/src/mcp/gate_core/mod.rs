@@ -37,7 +37,7 @@ use super::message::{
 };
 use super::outcome::CallOutcome;
 use super::tools::{AskReason, Tools, Verdict};
-use crate::phrases::{Language, LocalizedText, texts};
+use crate::phrases::{GateText, Language, texts};
 
 /// The number of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -65,11 +65,11 @@ pub(crate) enum Effect {
     /// Announce a call that needs no question.
     Narrate(CallNumber, Box<CallDescription>),
     /// Report how a call is going on.
-    Note(CallNumber, LocalizedText),
+    Note(CallNumber, GateText),
     /// Report the outcome of a call.
     Finish(CallNumber, CallOutcome),
     /// Tell the listeners something.
-    Announce(LocalizedText),
+    Announce(GateText),
     /// Save the pinned definitions.
     SavePins,
     /// Offer an elicitation of the server to the listeners.
@@ -86,12 +86,12 @@ pub(crate) struct CallDescription {
     /// The arguments as JSON, or if there are other parameters, an object with both.
     pub(crate) arguments: String,
     /// What the call does, with every argument.
-    pub(crate) says: LocalizedText,
+    pub(crate) says: GateText,
     /// The arguments in words.
-    pub(crate) argument_words: Option<LocalizedText>,
+    pub(crate) argument_words: Option<GateText>,
     pub(crate) reason: Option<AskReason>,
     /// The tool and the server, for short sentences.
-    pub(crate) short_name: LocalizedText,
+    pub(crate) short_name: GateText,
 }
 
 /// What makes two calls the same.
@@ -129,7 +129,7 @@ struct HeldQuestion {
     /// The definition of the tool when the person was asked.
     definition: Option<Digest>,
     waiters: Vec<Waiter>,
-    short_name: LocalizedText,
+    short_name: GateText,
 }
 
 #[derive(Debug)]
@@ -180,7 +180,7 @@ struct RememberedYes {
     question: QuestionId,
     tool: String,
     definition: Option<Digest>,
-    short_name: LocalizedText,
+    short_name: GateText,
     expires_at: Instant,
 }
 
@@ -342,12 +342,12 @@ impl GateCore {
             }
         };
         let has_words = words_in(Language::English).is_some();
-        let says = LocalizedText::new(|language| {
+        let says = GateText::new(|language| {
             let words = words_in(language).unwrap_or_else(|| texts::NO_ARGUMENTS.fill(language, &[]));
             texts::USE_WITH_WORDS.fill(language, &[&tool, &server, &words])
         });
         let argument_words =
-            has_words.then(|| LocalizedText::new(|language| words_in(language).unwrap_or_default()));
+            has_words.then(|| GateText::new(|language| words_in(language).unwrap_or_default()));
         CallDescription {
             action_tool: action_tool_name(&self.server, &request.tool),
             arguments: match &others {

@@ -111,7 +111,7 @@ impl GateCore {
                 if open.waiters.is_empty() {
                     let minutes = REMEMBERED_ANSWER_LIFETIME.as_secs() / 60;
                     let minutes = minutes.to_string();
-                    effects.push(Effect::Announce(LocalizedText::new(|language| {
+                    effects.push(Effect::Announce(GateText::new(|language| {
                         texts::NO_LONGER_WAITS.fill(language, &[open.short_name.text(language), &minutes])
                     })));
                 }
@@ -177,7 +177,7 @@ impl GateCore {
                 let expires_at = now + REMEMBERED_ANSWER_LIFETIME;
                 let minutes = REMEMBERED_ANSWER_LIFETIME.as_secs() / 60;
                 let minutes = minutes.to_string();
-                effects.push(Effect::Announce(LocalizedText::new(|language| {
+                effects.push(Effect::Announce(GateText::new(|language| {
                     texts::YES_KEPT.fill(language, &[short_name.text(language), &minutes])
                 })));
                 self.remembered.push_back(RememberedYes {

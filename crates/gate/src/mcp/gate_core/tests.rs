@@ -324,7 +324,7 @@ fn every_parameter_except_the_progress_token_is_asked_about() {
         let expected = format!("a: 1. Besides its arguments, the call has: {said}");
         let said = description.says.english();
         assert!(said.ends_with(&expected), "{said}");
-        assert_eq!(description.argument_words.as_ref().map(LocalizedText::english), Some(&*expected));
+        assert_eq!(description.argument_words.as_ref().map(GateText::english), Some(&*expected));
         assert!(description.arguments.starts_with(r#"{"arguments":{"a":1},"otherParams":{""#));
     }
     // The same call with another token, or without metadata, joins.

@@ -3,7 +3,7 @@
 use super::parser::{Assignment, Redirection, SimpleCommand, Word};
 use super::{MAX_DEPTH, ShellContext, assess_nested, repository};
 use crate::description::speakable;
-use crate::phrases::{LocalizedText, Phrase, texts};
+use crate::phrases::{GateText, Phrase, texts};
 use crate::risk::{Assessment, RiskClass};
 
 /// Programs that only read, whatever their arguments are.
@@ -221,8 +221,8 @@ fn assess_program(words: &[Word], context: ShellContext<'_>) -> Assessment {
 }
 
 /// The sentence about a program that is not known.
-fn unknown_program(name: &str) -> LocalizedText {
-    LocalizedText::new(|language| texts::UNKNOWN_PROGRAM.fill(language, &[&speakable(name, 60, language)]))
+fn unknown_program(name: &str) -> GateText {
+    GateText::new(|language| texts::UNKNOWN_PROGRAM.fill(language, &[&speakable(name, 60, language)]))
 }
 
 fn only_if(is_harmless: bool, otherwise: &Phrase) -> Assessment {
