@@ -1,8 +1,10 @@
-//! What `sayso mcp` adds to a message: the time from a request to its answer with the gate, beside the same without it.
+//! What `sayso mcp` and `sayso acp` add to a message: the time from a request to its answer with the gate, beside the same without
+//! it.
 //!
-//! The server is this program itself: it answers every line at once. The floor is the same server without the gate. A passed message
-//! is a `ping`; a narrated call is a `tools/call` of a tool that needs no question, with a hub and a listener. Goal: the gate adds
-//! less than 100 µs at the median to a passed message.
+//! The server is this program itself: it answers every line at once. The floor is the same server without the gate. Both run at the
+//! same time, and requests alternate between them, so that a busy machine slows down both. A passed message is a `ping`; a narrated
+//! call is a `tools/call` of a tool that needs no question, or a turn of an agent with one tool call, with a hub and a listener.
+//! Goal: the gate adds less than 100 µs at the median to a passed message.
 #![allow(clippy::expect_used)]
 
 use std::io::{BufRead, BufReader, Write};
@@ -13,6 +15,12 @@ use sayso_benches::binary;
 use sayso_benches::load::{BenchHub, ListenerPool, Scale, Server as _, Store};
 
 const SERVER: &str = "GATE_BENCH_SERVER";
+const LIST_TOOLS: &str = r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#;
+const NEW_SESSION: &str =
+    r#"{"jsonrpc":"2.0","id":"new","method":"session/new","params":{"cwd":"/tmp","mcpServers":[]}}"#;
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","arguments":{"path":"/tmp/file","lines":20}}}"#;
+const PROMPT: &str = r#"{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s1","prompt":[{"type":"text","text":"Go."}]}}"#;
 
 fn main() {
     if std::env::var_os(SERVER).is_some() {
@@ -31,45 +39,63 @@ fn main() {
     let hub = BenchHub::start(Store::Memory);
     let listeners = ListenerPool::connect(&hub, 1, false);
     let server = std::env::current_exe().expect("this program");
+    let url = format!("http://{}", hub.address());
     let direct = || Command::new(&server);
-    let gated = || {
+    let mcp = || {
         let mut command = Command::new(&sayso);
-        command.args(["mcp", "--name", "bench", "--hub", &format!("http://{}", hub.address())]);
+        command.args(["mcp", "--name", "bench", "--hub", &url]);
         command.arg("--trust").arg(&trust).arg("--").arg(&server).env("XDG_DATA_HOME", folder.path());
+        command
+    };
+    let acp = || {
+        let mut command = Command::new(&sayso);
+        command.args(["acp", "--hub", &url, "--"]).arg(&server);
         command
     };
 
     println!("{rounds} round trips, microseconds; and the start until the first answer, milliseconds");
-    println!("{:<34} {:>8} {:>8} {:>8} {:>8}", "", "p50", "p99", "max", "start");
-    let small = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.to_owned();
+    println!("{:<44} {:>8} {:>8} {:>8} {:>8}", "", "p50", "p99", "max", "start");
     let large = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":"{}"}}"#, "x".repeat(64 << 10));
-    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","arguments":{"path":"/tmp/file","lines":20}}}"#.to_owned();
-    for (name, message, rounds) in [
-        ("passed message of 40 bytes", small, rounds),
-        ("passed message of 64 KiB", large, rounds / 10),
-        // A hub stores each call, so a rate without a pause would measure the hub.
-        ("narrated call", call, rounds / 10),
-    ] {
-        let floor = Times::measure(&mut direct(), &message, rounds);
-        floor.print(&format!("{name}, without the gate"));
-        let with_gate = Times::measure(&mut gated(), &message, rounds);
-        with_gate.print(&format!("{name}, with the gate"));
-        let added = with_gate.p50().saturating_sub(floor.p50());
-        println!("the gate adds {} µs at the median{}", added.as_micros(), goal(name));
+    let escaped = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"lines":[{}]}}}}"#,
+        vec![r#""a \"line\" of text\n""#; 64 * 1024 / 24].join(",")
+    );
+    let gates: [(&str, &dyn Fn() -> Command, &str, &str); 2] =
+        [("mcp", &mcp, LIST_TOOLS, CALL), ("acp", &acp, NEW_SESSION, PROMPT)];
+    for (name, gated, opening, narrated) in gates {
+        for (what, message, rounds, goal) in [
+            ("passed message of 40 bytes", PING, rounds, " (goal: less than 100 µs)"),
+            ("passed message of 64 KiB", &large, rounds / 10, " (goal: less than 100 µs)"),
+            ("passed message of 64 KiB, many values", &escaped, rounds / 10, " (goal: less than 100 µs)"),
+            // A hub stores each call, so a rate without a pause would measure the hub.
+            ("narrated call", narrated, rounds / 10, ""),
+        ] {
+            let [floor, with_gate] = Times::measure([&mut direct(), &mut gated()], opening, message, rounds);
+            floor.print(&format!("{name}: {what}, without"));
+            with_gate.print(&format!("{name}: {what}, with"));
+            let added = with_gate.p50().saturating_sub(floor.p50());
+            let ratio = with_gate.p50().as_secs_f64() / floor.p50().as_secs_f64().max(1e-9);
+            println!("the gate adds {} µs at the median, {ratio:.1} times as long{goal}", added.as_micros());
+        }
     }
     drop(listeners);
-}
-
-fn goal(name: &str) -> &'static str {
-    if name.starts_with("passed message of 40") { " (goal: less than 100 µs)" } else { "" }
 }
 
 /// Answers every request at once.
 fn serve() {
     let (stdin, mut stdout) = (std::io::stdin().lock(), std::io::stdout().lock());
     for line in stdin.lines().map_while(Result::ok) {
-        let answer = if line.contains("tools/list") {
+        let head = line.get(..100.min(line.len())).unwrap_or_default();
+        let answer = if head.contains("tools/list") {
             r#"{"jsonrpc":"2.0","id":"list","result":{"tools":[{"name":"read","annotations":{"readOnlyHint":true}}]}}"#
+        } else if head.contains("session/new") {
+            r#"{"jsonrpc":"2.0","id":"new","result":{"sessionId":"s1"}}"#
+        } else if head.contains("session/prompt") {
+            concat!(
+                r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Read /tmp/file","kind":"read","status":"completed"}}}"#,
+                "\n",
+                r#"{"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn"}}"#
+            )
         } else {
             r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"done"}]}}"#
         };
@@ -87,22 +113,21 @@ struct Times {
 }
 
 impl Times {
-    fn measure(command: &mut Command, message: &str, rounds: usize) -> Self {
-        let started = Instant::now();
-        let mut child = command
-            .env(SERVER, "1")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the server starts");
-        let mut peer = Peer::new(&mut child);
-        peer.round_trip(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#);
-        let start = started.elapsed();
-        let mut times: Vec<_> = (0..rounds.max(1)).map(|_| peer.round_trip(message)).collect();
-        drop(peer);
-        child.wait().expect("the server ends");
-        times.sort_unstable();
-        Self { sorted: times, start }
+    /// Measures several programs side by side.
+    fn measure<const N: usize>(
+        commands: [&mut Command; N],
+        opening: &str,
+        message: &str,
+        rounds: usize,
+    ) -> [Self; N] {
+        let mut peers = commands.map(|command| Peer::start(command, opening));
+        for _ in 0..rounds.max(1) {
+            for peer in &mut peers {
+                let time = peer.round_trip(message);
+                peer.times.push(time);
+            }
+        }
+        peers.map(Peer::finish)
     }
 
     fn at(&self, percent: usize) -> Duration {
@@ -116,7 +141,7 @@ impl Times {
 
     fn print(&self, name: &str) {
         println!(
-            "{name:<34} {:>8} {:>8} {:>8} {:>8}",
+            "{name:<44} {:>8} {:>8} {:>8} {:>8}",
             self.p50().as_micros(),
             self.at(99).as_micros(),
             self.at(100).as_micros(),
@@ -126,27 +151,56 @@ impl Times {
 }
 
 struct Peer {
+    child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
     line: Vec<u8>,
+    times: Vec<Duration>,
+    start: Duration,
 }
 
 impl Peer {
-    fn new(child: &mut Child) -> Self {
+    fn start(command: &mut Command, opening: &str) -> Self {
+        let started = Instant::now();
+        let mut child = command
+            .env(SERVER, "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the server starts");
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-        Self {
+        let mut peer = Self {
+            child,
             stdin: stdin.expect("a pipe"),
             stdout: BufReader::new(stdout.expect("a pipe")),
             line: Vec::new(),
-        }
+            times: Vec::new(),
+            start: Duration::ZERO,
+        };
+        peer.round_trip(opening);
+        peer.start = started.elapsed();
+        peer
     }
 
+    fn finish(mut self) -> Times {
+        drop(self.stdin);
+        self.child.wait().expect("the server ends");
+        self.times.sort_unstable();
+        Times { sorted: self.times, start: self.start }
+    }
+
+    /// Sends a request and waits for its answer. Notifications before it are read.
     fn round_trip(&mut self, message: &str) -> Duration {
         let line = format!("{message}\n");
         let started = Instant::now();
         self.stdin.write_all(line.as_bytes()).expect("the server reads");
-        self.line.clear();
-        self.stdout.read_until(b'\n', &mut self.line).expect("the server answers");
-        started.elapsed()
+        loop {
+            self.line.clear();
+            let count = self.stdout.read_until(b'\n', &mut self.line).expect("the server answers");
+            assert!(count > 0, "the server has ended");
+            if self.line.starts_with(br#"{"jsonrpc":"2.0","id""#) {
+                return started.elapsed();
+            }
+        }
     }
 }

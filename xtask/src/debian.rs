@@ -22,6 +22,9 @@ pub(crate) const SPEECH: [&str; 5] =
 /// brltty, whose virtual driver needs no device, and liblouis for contracted braille.
 pub(crate) const BRAILLE: [&str; 2] = ["brltty", "liblouis-bin"];
 
+/// The terminal in which the screens of coding agents are read.
+pub(crate) const TERMINAL: [&str; 1] = ["tmux"];
+
 /// The database for the tests of the journal in Postgres. They run servers of their own, without a system service.
 pub(crate) const DATABASE: [&str; 1] = ["postgresql"];
 

@@ -50,6 +50,7 @@ pub(crate) fn install_packages(log: &StageLog) -> Result<(), String> {
         .chain(debian::SPEECH)
         .chain(debian::BRAILLE)
         .chain(debian::DATABASE)
+        .chain(debian::TERMINAL)
         .collect();
     tolerate_failure_locally(log, require(log, &all))
 }

@@ -8,6 +8,7 @@
 //! - [`acp`]: a gate between an editor and an ACP agent.
 //! - [`otlp`]: reports of OpenTelemetry.
 //! - [`description`]: how a tool call is put into words.
+//! - [`phrases`]: the sentences of the gates, in three languages.
 //! - [`risk`]: which tool calls are risky.
 //! - [`child_process`]: the program behind a gate.
 //! - [`setup`] and [`doctor`]: connect agents to sayso by editing their configuration, and check the installation.
@@ -20,5 +21,6 @@ pub mod hook;
 #[cfg(unix)]
 pub mod mcp;
 pub mod otlp;
+pub mod phrases;
 pub mod risk;
 pub mod setup;

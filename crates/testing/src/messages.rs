@@ -24,6 +24,13 @@ pub fn confirmation_reply(subscription: &str, token: &str, decision: &str) -> St
     )
 }
 
+pub fn clarification_reply(subscription: &str, token: &str, response: &str) -> String {
+    let timestamp = seal::Timestamp::from_unix_millis(std::time::SystemTime::now().into()).unwrap();
+    format!(
+        r#"{{"type":"clarification.reply","reply_token":"{token}","response":"{response}","subscription_id":"{subscription}","timestamp":"{timestamp}"}}"#
+    )
+}
+
 pub fn subscription_renegotiate(subscription: &str, capabilities: &str) -> String {
     format!(
         r#"{{"type":"subscription.renegotiate","subscription_id":"{subscription}","capabilities":{capabilities}}}"#

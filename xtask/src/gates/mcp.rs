@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::npm;
 use crate::stage::{StageLog, StageOutcome, StageResult, command_output, root};
 
 /// The scenarios of the conformance suite that concern a transport. The others test OAuth, which the gate does not do.
@@ -82,29 +83,10 @@ fn sources() -> PathBuf {
 /// Installs the npm packages if the lock file has changed, and copies the scripts beside them. Returns the folder.
 fn install_node_packages(log: &StageLog) -> Result<PathBuf, String> {
     let folder = root().join("target/tools/gates-mcp");
-    let describe = |error: std::io::Error| format!("cannot install the npm packages: {error}");
-    std::fs::create_dir_all(&folder).map_err(describe)?;
-    let files = [
-        "package.json",
-        "package-lock.json",
-        "compare_everything.mjs",
-        "ts_client.mjs",
-        "conformance_client.mjs",
-        "py_client.py",
-    ];
-    for file in files {
-        std::fs::copy(sources().join(file), folder.join(file)).map_err(describe)?;
-    }
-    let (marker, lock_file) =
-        (folder.join("installed"), std::fs::read_to_string(folder.join("package-lock.json")));
-    let lock_file = lock_file.map_err(describe)?;
-    if !std::fs::read_to_string(&marker).is_ok_and(|installed| installed == lock_file) {
-        log.run(
-            Command::new("npm")
-                .args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
-                .current_dir(&folder),
-        )?;
-        std::fs::write(marker, lock_file).map_err(describe)?;
+    npm::install_pinned(log, &sources(), &folder)?;
+    for file in ["compare_everything.mjs", "ts_client.mjs", "conformance_client.mjs", "py_client.py"] {
+        std::fs::copy(sources().join(file), folder.join(file))
+            .map_err(|error| format!("cannot copy {file}: {error}"))?;
     }
     Ok(folder)
 }

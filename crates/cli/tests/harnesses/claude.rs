@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testing::scripted_model::prompt;
 
-use crate::fixture::{HarnessFixture, Person, sayso};
+use crate::fixture::{HarnessFixture, Person, borrowed, sayso};
 
 const EVENTS: [&str; 16] = [
     "SessionStart",
@@ -24,6 +24,50 @@ const EVENTS: [&str; 16] = [
     "SubagentStop",
 ];
 
+/// Configures Claude Code with our hook. Returns its environment.
+pub(crate) fn configure(fixture: &HarnessFixture, hook_options: &[&str]) -> Vec<(&'static str, String)> {
+    let mut arguments = vec!["hook", "claude"];
+    arguments.extend(hook_options);
+    let hook = json!([{"hooks": [{
+        "type": "command", "command": sayso(), "args": arguments, "timeout": 600, "onFailure": "block"
+    }]}]);
+    configure_with(fixture, &EVENTS.iter().map(|event| ((*event).to_owned(), hook.clone())).collect())
+}
+
+/// Configures Claude Code without our hook. Returns its environment.
+pub(crate) fn configure_without_hooks(fixture: &HarnessFixture) -> Vec<(&'static str, String)> {
+    configure_with(fixture, &json!({}))
+}
+
+fn configure_with(fixture: &HarnessFixture, hooks: &Value) -> Vec<(&'static str, String)> {
+    fixture.write(
+        ".claude/settings.json",
+        &json!({"hooks": hooks, "permissions": {"disableAutoMode": "disable", "defaultMode": "default"}}),
+    );
+    let mut projects = json!({});
+    projects[fixture.project().to_str().unwrap()] =
+        json!({"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true});
+    let state =
+        json!({"hasCompletedOnboarding": true, "theme": "dark", "numStartups": 5, "projects": projects});
+    fixture.write(".claude.json", &state);
+    vec![
+        ("ANTHROPIC_BASE_URL", fixture.model.clone()),
+        ("ANTHROPIC_AUTH_TOKEN", "scripted".to_owned()),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
+        ("DISABLE_AUTOUPDATER", "1".to_owned()),
+        // Claude Code bypasses permissions as root only in a sandbox.
+        ("IS_SANDBOX", "1".to_owned()),
+    ]
+}
+
+/// Returns a prompt with which the model executes one command.
+pub(crate) fn prompt_for(command: &str) -> String {
+    prompt(&json!([
+        {"text": "I will make a file.", "tool": "Bash", "input": {"command": command, "description": "Make a file"}},
+        {"text": "All done."}
+    ]))
+}
+
 /// Runs a session in which the model executes one command. Returns the fixture and what Claude Code printed.
 fn run(
     person: Person,
@@ -32,37 +76,12 @@ fn run(
     command: impl Fn(&str) -> String,
 ) -> (HarnessFixture, String) {
     let fixture = HarnessFixture::start(person);
-    let mut arguments = vec!["hook", "claude"];
-    arguments.extend(hook_options);
-    let hook = json!([{"hooks": [{
-        "type": "command", "command": sayso(), "args": arguments, "timeout": 600, "onFailure": "block"
-    }]}]);
-    let hooks: Value = EVENTS.iter().map(|event| ((*event).to_owned(), hook.clone())).collect();
-    fixture.write(
-        ".claude/settings.json",
-        &json!({"hooks": hooks, "permissions": {"disableAutoMode": "disable", "defaultMode": "default"}}),
-    );
-    let mut projects = json!({});
-    projects[fixture.project().to_str().unwrap()] = json!({"hasTrustDialogAccepted": true});
-    fixture.write(".claude.json", &json!({"hasCompletedOnboarding": true, "projects": projects}));
-    let command = command(fixture.marker().to_str().unwrap());
-    let script = json!([
-        {"text": "I will make a file.", "tool": "Bash", "input": {"command": command, "description": "Make a file"}},
-        {"text": "All done."}
-    ]);
-    let prompt = prompt(&script);
+    let environment = configure(&fixture, hook_options);
+    let prompt = prompt_for(&command(fixture.marker().to_str().unwrap()));
     let mut options = vec!["-p", "--output-format", "stream-json", "--verbose"];
     options.extend(claude_options);
     options.push(&prompt);
-    let environment = [
-        ("ANTHROPIC_BASE_URL", fixture.model.as_str()),
-        ("ANTHROPIC_AUTH_TOKEN", "scripted"),
-        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-        ("DISABLE_AUTOUPDATER", "1"),
-        // Claude Code bypasses permissions as root only in a sandbox.
-        ("IS_SANDBOX", "1"),
-    ];
-    let output = fixture.run(&HarnessFixture::program("claude", "claude"), &options, &environment);
+    let output = fixture.run(&HarnessFixture::program("claude"), &options, &borrowed(&environment));
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(printed.contains("All done."), "{printed} {}", String::from_utf8_lossy(&output.stderr));
     (fixture, printed)

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use testing::cli::{KillTimer, binary};
 use testing::hub::HubProcess;
-use testing::messages::REPLY_CAPABILITIES;
+use testing::messages::{REPLY_CAPABILITIES, clarification_reply};
 
 pub(crate) struct HarnessFixture {
     pub(crate) hub: HubProcess,
@@ -38,14 +38,27 @@ impl HarnessFixture {
                 loop {
                     let (kind, _, event) = stream.next();
                     let token = event["reply_token"].as_str().unwrap_or_default().to_owned();
-                    heard.lock().unwrap().push(event);
-                    if kind == "awaiting.confirmation" {
-                        match person {
-                            Person::SaysYes => drop(client.try_reply(&subscription, &token, "accept")),
-                            Person::SaysNo => drop(client.try_reply(&subscription, &token, "reject")),
-                            Person::IsSilent | Person::IsAbsent => {}
-                        }
+                    let (decision, beginning) = match person {
+                        Person::SaysYes => ("accept", "Allow once"),
+                        Person::SaysNo => ("reject", "Reject once"),
+                        Person::IsSilent | Person::IsAbsent => ("", "none"),
+                    };
+                    if kind == "awaiting.confirmation" && !decision.is_empty() {
+                        drop(client.try_reply(&subscription, &token, decision));
                     }
+                    // A request with more options than yes and no.
+                    let choices = event["choices"].as_array().into_iter().flatten();
+                    let label =
+                        |choice: &&Value| choice["label"].as_str().unwrap_or_default().starts_with(beginning);
+                    if let Some(choice) = choices.clone().find(label) {
+                        let value = choice["value"].as_str().unwrap_or_default();
+                        drop(client.try_send(
+                            "POST",
+                            "/aaep/v1/replies",
+                            &clarification_reply(&subscription, &token, value),
+                        ));
+                    }
+                    heard.lock().unwrap().push(event);
                 }
             });
         }
@@ -78,33 +91,65 @@ impl HarnessFixture {
         self.heard.lock().unwrap().iter().map(text).collect()
     }
 
+    /// Returns how often the person was asked.
+    pub(crate) fn questions(&self) -> usize {
+        self.heard().iter().filter(|(kind, _)| kind.starts_with("awaiting.")).count()
+    }
+
+    /// Whether the person heard that a question was withdrawn.
+    pub(crate) fn was_withdrawn(&self) -> bool {
+        self.heard.lock().unwrap().iter().any(|event| {
+            testing::messages::short_type(event) == "state.changed"
+                && event.to_string().contains("\"cancelled\"")
+        })
+    }
+
     pub(crate) fn write(&self, path: &str, content: &Value) {
         let path = self.home().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content.to_string()).unwrap();
     }
 
-    /// Returns the program of an installed harness. `HARNESSES` is set by `cargo xtask gates`.
-    pub(crate) fn program(harness: &str, name: &str) -> PathBuf {
+    /// Returns the folder of an installed harness. `HARNESSES` is set by `cargo xtask gates`.
+    pub(crate) fn folder(harness: &str) -> PathBuf {
         let folder = std::env::var("HARNESSES").expect("run `cargo xtask gates`");
-        Path::new(&folder).join(harness).join("node_modules/.bin").join(name)
+        Path::new(&folder).join(harness)
+    }
+
+    /// Returns the program of an installed harness.
+    pub(crate) fn program(harness: &str) -> PathBuf {
+        let path = match harness {
+            // opencode's package for all platforms only starts the one for this platform.
+            "opencode" => "node_modules/opencode-linux-x64/bin/opencode".to_owned(),
+            name => format!("node_modules/.bin/{name}"),
+        };
+        Self::folder(harness).join(path)
+    }
+
+    /// Returns the whole environment of a harness.
+    pub(crate) fn environment(&self, variables: &[(&str, &str)]) -> Vec<(String, String)> {
+        let path = std::env::var("PATH").unwrap_or_default();
+        // Claude Code's packages contain a newer Node.js than the machine may have.
+        let node = Self::folder("claude").join("node_modules/.bin");
+        let own = |name: &str| self.folder.path().join(name).display().to_string();
+        let fixed = [
+            ("PATH", format!("{}:{path}", node.display())),
+            ("HOME", own("home")),
+            ("LANG", "C.UTF-8".to_owned()),
+            ("TERM", "xterm-256color".to_owned()),
+            ("SHELL", "/bin/bash".to_owned()),
+            ("XDG_RUNTIME_DIR", own("runtime")),
+            ("SAYSO_URL", format!("http://{}", self.hub.address)),
+        ];
+        let fixed = fixed.map(|(name, value)| (name.to_owned(), value));
+        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        fixed.into_iter().chain(variables).collect()
     }
 
     /// Runs a program in the project, with an empty environment except for the given variables.
     pub(crate) fn run(&self, program: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
-        let mut path = std::env::var("PATH").unwrap_or_default();
-        if let Some(folder) = program.parent() {
-            path = format!("{}:{path}", folder.display());
-        }
         let mut command = Command::new(program);
-        command.args(arguments).env_clear().current_dir(self.project());
-        command
-            .env("PATH", path)
-            .env("HOME", self.home())
-            .env("LANG", "C.UTF-8")
-            .env("TERM", "xterm-256color");
-        command.env("SHELL", "/bin/bash").env("XDG_RUNTIME_DIR", self.folder.path().join("runtime"));
-        command.env("SAYSO_URL", format!("http://{}", self.hub.address)).envs(environment.iter().copied());
+        command.args(arguments).env_clear().envs(self.environment(environment)).current_dir(self.project());
         let child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let _timer = KillTimer::start(child.id());
@@ -114,4 +159,9 @@ impl HarnessFixture {
 
 pub(crate) fn sayso() -> String {
     binary().to_str().unwrap().to_owned()
+}
+
+/// Borrows variables of an environment.
+pub(crate) fn borrowed<'a>(variables: &'a [(&'static str, String)]) -> Vec<(&'static str, &'a str)> {
+    variables.iter().map(|(name, value)| (*name, value.as_str())).collect()
 }

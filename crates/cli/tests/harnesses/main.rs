@@ -10,6 +10,9 @@
     reason = "a test reports a failure by panicking"
 )]
 
+mod acp;
 mod claude;
 mod fixture;
 mod others;
+mod screen;
+mod screens;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testing::scripted_model::prompt;
 
-use crate::fixture::{HarnessFixture, Person, sayso};
+use crate::fixture::{HarnessFixture, Person, borrowed, sayso};
 
 /// The answers of a person, the options of the hook, and whether the command is executed.
 const CASES: [(Person, &str, bool); 4] = [
@@ -18,8 +18,11 @@ fn check(harness: &str, run: impl Fn(&HarnessFixture, &str) -> String) {
         let fixture = HarnessFixture::start(person);
         let printed = run(&fixture, &format!("{} hook {harness} {options}", sayso()));
         assert_eq!(fixture.marker().exists(), is_executed, "{harness} {person:?}: {printed}");
-        let asked = fixture.heard().iter().filter(|(kind, _)| kind == "awaiting.confirmation").count();
-        assert_eq!(asked, usize::from(person != Person::IsAbsent), "{harness} {person:?}: {printed}");
+        assert_eq!(
+            fixture.questions(),
+            usize::from(person != Person::IsAbsent),
+            "{harness} {person:?}: {printed}"
+        );
     }
 }
 
@@ -28,8 +31,8 @@ fn hooks(events: &[&str], command: &str) -> Value {
     events.iter().map(|event| ((*event).to_owned(), hook.clone())).collect()
 }
 
-fn script(fixture: &HarnessFixture, tool: &str, argument: &str) -> String {
-    let mut input = json!({"description": "Make a file"});
+pub(crate) fn script(fixture: &HarnessFixture, tool: &str, mut input: Value) -> String {
+    let argument = if tool == "exec_command" { "cmd" } else { "command" };
     input[argument] = json!(format!("touch {}", fixture.marker().display()));
     prompt(&json!([{"text": "I will make a file.", "tool": tool, "input": input}, {"text": "All done."}]))
 }
@@ -38,70 +41,65 @@ fn printed(output: &std::process::Output) -> String {
     format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-#[test]
-#[ignore = "needs Codex; run `cargo xtask gates`"]
-fn codex_executes_a_risky_command_only_after_a_yes() {
-    check("codex", |fixture, command| {
-        let events =
-            ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PermissionRequest", "Stop"];
-        fixture.write(".codex/hooks.json", &json!({"hooks": hooks(&events, command)}));
-        let config = format!(
-            "model = \"scripted\"\nmodel_provider = \"scripted\"\napproval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\n\
-             check_for_update_on_startup = false\n[analytics]\nenabled = false\n[model_providers.scripted]\nname = \"scripted\"\n\
-             base_url = \"{}/v1\"\nwire_api = \"responses\"\nrequest_max_retries = 0\nstream_max_retries = 0\n\
-             supports_websockets = false\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n",
-            fixture.model,
-            fixture.project().display()
-        );
-        std::fs::write(fixture.home().join(".codex/config.toml"), config).unwrap();
-        let script = script(fixture, "exec_command", "cmd").replace(",\"description\":\"Make a file\"", "");
-        let script = script.replace("\"description\":\"Make a file\",", "");
-        let arguments =
-            ["exec", "--skip-git-repo-check", "--json", "--dangerously-bypass-hook-trust", &script];
-        let home = fixture.home().join(".codex");
-        let environment = [("CODEX_HOME", home.to_str().unwrap())];
-        printed(&fixture.run(&HarnessFixture::program("codex", "codex"), &arguments, &environment))
-    });
+/// Configures Codex with our hook. Returns its environment.
+pub(crate) fn configure_codex(
+    fixture: &HarnessFixture,
+    command: &str,
+    approval_policy: &str,
+    sandbox_mode: &str,
+) -> Vec<(&'static str, String)> {
+    let events =
+        ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PermissionRequest", "Stop"];
+    fixture.write(".codex/hooks.json", &json!({"hooks": hooks(&events, command)}));
+    let config = format!(
+        "model = \"scripted\"\nmodel_provider = \"scripted\"\napproval_policy = \"{approval_policy}\"\n\
+         sandbox_mode = \"{sandbox_mode}\"\ncheck_for_update_on_startup = false\n[analytics]\nenabled = false\n\
+         [model_providers.scripted]\nname = \"scripted\"\nbase_url = \"{}/v1\"\nwire_api = \"responses\"\n\
+         request_max_retries = 0\nstream_max_retries = 0\nsupports_websockets = false\n\
+         [projects.\"{}\"]\ntrust_level = \"trusted\"\n",
+        fixture.model,
+        fixture.project().display()
+    );
+    let home = fixture.home().join(".codex");
+    std::fs::write(home.join("config.toml"), config).unwrap();
+    vec![("CODEX_HOME", home.display().to_string())]
 }
 
-#[test]
-#[ignore = "needs Gemini CLI; run `cargo xtask gates`"]
-fn gemini_executes_a_risky_command_only_after_a_yes() {
-    check("gemini", |fixture, command| {
-        let events = [
-            "SessionStart",
-            "SessionEnd",
-            "BeforeAgent",
-            "AfterAgent",
-            "BeforeTool",
-            "AfterTool",
-            "Notification",
-        ];
-        fixture.write(
-            ".gemini/settings.json",
-            &json!({
-                "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}},
-                "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false},
-                "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
-                "hooks": hooks(&events, command)
-            }),
-        );
-        let script = script(fixture, "run_shell_command", "command");
-        let arguments =
-            ["-m", "gemini-2.5-flash", "-o", "stream-json", "--approval-mode", "yolo", "-p", script.as_str()];
-        let environment = [
-            ("GEMINI_API_KEY", "scripted"),
-            ("GOOGLE_GEMINI_BASE_URL", fixture.model.as_str()),
-            ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
-        ];
-        printed(&fixture.run(&HarnessFixture::program("gemini", "gemini"), &arguments, &environment))
-    });
+/// Configures Gemini CLI with our hook. Returns its environment.
+pub(crate) fn configure_gemini(fixture: &HarnessFixture, command: &str) -> Vec<(&'static str, String)> {
+    let events = [
+        "SessionStart",
+        "SessionEnd",
+        "BeforeAgent",
+        "AfterAgent",
+        "BeforeTool",
+        "AfterTool",
+        "Notification",
+    ];
+    fixture.write(
+        ".gemini/settings.json",
+        &json!({
+            "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}},
+            "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false},
+            "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+            "ide": {"hasSeenNudge": true},
+            "hooks": hooks(&events, command)
+        }),
+    );
+    vec![
+        ("GEMINI_API_KEY", "scripted".to_owned()),
+        ("GOOGLE_GEMINI_BASE_URL", fixture.model.clone()),
+        ("GEMINI_CLI_TRUST_WORKSPACE", "true".to_owned()),
+    ]
 }
 
-#[test]
-#[ignore = "needs opencode; run `cargo xtask gates`"]
-fn opencode_executes_a_risky_command_only_after_a_yes() {
-    check("opencode", |fixture, command| {
+/// Configures opencode with our plugin, which calls this command. Returns its environment.
+pub(crate) fn configure_opencode(
+    fixture: &HarnessFixture,
+    command: Option<&str>,
+    permission: &str,
+) -> Vec<(&'static str, String)> {
+    if let Some(command) = command {
         let command: Vec<&str> = command.split(' ').collect();
         let line = format!("const COMMAND = {};", json!(command));
         let plugin =
@@ -110,27 +108,56 @@ fn opencode_executes_a_risky_command_only_after_a_yes() {
         let folder = fixture.home().join(".config/opencode/plugin");
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("sayso.js"), plugin).unwrap();
-        let model =
-            json!({"name": "Scripted", "tool_call": true, "limit": {"context": 100_000, "output": 4000}});
-        let options = json!({"baseURL": format!("{}/v1", fixture.model), "apiKey": "x"});
-        fixture.write(
-            ".config/opencode/opencode.json",
-            &json!({
-                "autoupdate": false, "share": "disabled", "model": "scripted/scripted", "small_model": "scripted/scripted",
-                "provider": {"scripted": {
-                    "npm": "@ai-sdk/openai-compatible", "name": "Scripted", "options": options,
-                    "models": {"scripted": model}
-                }},
-                "permission": {"bash": "allow", "external_directory": "allow"}
-            }),
-        );
-        let environment = [
-            ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
-            ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
-            ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
-        ];
-        let script = script(fixture, "bash", "command");
+    }
+    let model = json!({"name": "Scripted", "tool_call": true, "limit": {"context": 100_000, "output": 4000}});
+    let options = json!({"baseURL": format!("{}/v1", fixture.model), "apiKey": "x"});
+    fixture.write(
+        ".config/opencode/opencode.json",
+        &json!({
+            "autoupdate": false, "share": "disabled", "model": "scripted/scripted", "small_model": "scripted/scripted",
+            "provider": {"scripted": {
+                "npm": "@ai-sdk/openai-compatible", "name": "Scripted", "options": options,
+                "models": {"scripted": model}
+            }},
+            "permission": {"bash": permission, "external_directory": "allow"}
+        }),
+    );
+    ["OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_LSP_DOWNLOAD"]
+        .map(|name| (name, "1".to_owned()))
+        .to_vec()
+}
+
+#[test]
+#[ignore = "needs Codex; run `cargo xtask gates`"]
+fn codex_executes_a_risky_command_only_after_a_yes() {
+    check("codex", |fixture, command| {
+        let environment = configure_codex(fixture, command, "never", "danger-full-access");
+        let script = script(fixture, "exec_command", json!({}));
+        let arguments =
+            ["exec", "--skip-git-repo-check", "--json", "--dangerously-bypass-hook-trust", &script];
+        printed(&fixture.run(&HarnessFixture::program("codex"), &arguments, &borrowed(&environment)))
+    });
+}
+
+#[test]
+#[ignore = "needs Gemini CLI; run `cargo xtask gates`"]
+fn gemini_executes_a_risky_command_only_after_a_yes() {
+    check("gemini", |fixture, command| {
+        let environment = configure_gemini(fixture, command);
+        let script = script(fixture, "run_shell_command", json!({"description": "Make a file"}));
+        let arguments =
+            ["-m", "gemini-2.5-flash", "-o", "stream-json", "--approval-mode", "yolo", "-p", script.as_str()];
+        printed(&fixture.run(&HarnessFixture::program("gemini"), &arguments, &borrowed(&environment)))
+    });
+}
+
+#[test]
+#[ignore = "needs opencode; run `cargo xtask gates`"]
+fn opencode_executes_a_risky_command_only_after_a_yes() {
+    check("opencode", |fixture, command| {
+        let environment = configure_opencode(fixture, Some(command), "allow");
+        let script = script(fixture, "bash", json!({"description": "Make a file"}));
         let arguments = ["run", "--format", "json", script.as_str()];
-        printed(&fixture.run(&HarnessFixture::program("opencode", "opencode"), &arguments, &environment))
+        printed(&fixture.run(&HarnessFixture::program("opencode"), &arguments, &borrowed(&environment)))
     });
 }

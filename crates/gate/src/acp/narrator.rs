@@ -16,7 +16,8 @@ use super::AcpOptions;
 use super::proxy::Proxy;
 use super::queue::{MAX_QUEUED_BYTES, QueueSpace, Queued};
 use super::session_driver::{self, AcpSessionEnd, DriverContext, DriverEnd, SessionNews};
-use super::wording::shorten;
+use super::wording::{shorten, with_short};
+use crate::phrases::{GateText, Language, texts};
 
 /// How long to try to reach the hub, at the start and after a lost connection.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -215,11 +216,11 @@ impl Narrator {
         }
         let Some(hub) = self.connect().await else { return false };
         let summary = if request.trim().is_empty() {
-            "A session in your editor.".to_owned()
+            GateText::from(&texts::EDITOR_SESSION)
         } else {
-            format!("Working on: {}", shorten(request.trim(), 300))
+            with_short(&texts::WORKING_ON, request.trim(), 300)
         };
-        let mut builder = hub.session(shorten(request, 4000)).says(summary);
+        let mut builder = hub.session(shorten(request, 4000, Language::English)).says(summary);
         if self.options.token.is_none() {
             // With a token, the hub knows the agent's id.
             builder = builder.agent("acp");

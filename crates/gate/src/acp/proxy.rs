@@ -17,6 +17,7 @@ use super::narrator::{Narration, NarrationSender};
 use super::permission_table::{Closure, EditorResponse, PermissionTable, Ticket};
 use super::session_driver::{OfferedRequest, SessionNews};
 use super::wording::shorten;
+use crate::phrases::Language;
 
 /// Maximum number of unanswered requests of the editor that the gate follows.
 const MAX_FOLLOWED_REQUESTS: usize = 1024;
@@ -176,8 +177,8 @@ impl Proxy {
         match (request, response.result) {
             (EditorRequest::Load(session), _) => drop(requests.replaying.remove(&session)),
             (EditorRequest::Initialize, Ok(ResponseResult { agent: Some((name, version)), .. })) => {
-                let version = version.map(|version| shorten(&version, 100));
-                narrator.send(Narration::Agent { name: shorten(&name, 100), version });
+                let version = version.map(|version| shorten(&version, 100, Language::English));
+                narrator.send(Narration::Agent { name: shorten(&name, 100, Language::English), version });
             }
             (EditorRequest::Prompt { session, .. }, result) => {
                 let result = result.map(|result| result.stop_reason.unwrap_or_else(|| "end_turn".to_owned()));

@@ -31,6 +31,7 @@ use super::permission_table::{Closure, Ticket};
 use super::proxy::Proxy;
 use super::queue::Queued;
 use super::wording::{self, ToolFacts, ToolKind, shorten};
+use crate::phrases::{GateText, Language, Phrase, around, texts};
 
 /// How long a new call is not reported, because the agent may ask for it first.
 pub(super) const HOLD_TIME: Duration = Duration::from_millis(700);
@@ -112,10 +113,10 @@ pub(super) async fn run(
     match end {
         Ok(end) => {
             let ended = match end {
-                AcpSessionEnd::Editor => session.finish("The editor closed the session.").await,
-                AcpSessionEnd::AgentExited(0) => session.finish("The agent has ended.").await,
+                AcpSessionEnd::Editor => session.finish(GateText::from(&texts::EDITOR_CLOSED)).await,
+                AcpSessionEnd::AgentExited(0) => session.finish(GateText::from(&texts::AGENT_ENDED)).await,
                 AcpSessionEnd::AgentExited(code) => {
-                    session.fail(format!("The agent exited with code {code}.")).await
+                    session.fail(texts::AGENT_EXITED.with(&[&code.to_string()])).await
                 }
             };
             if let Err(error) = ended {
@@ -234,7 +235,7 @@ impl<'s> SessionDriver<'s> {
         }
         match news {
             SessionNews::Prompt(text) => {
-                let text = format!("Working on: {}", shorten(&text, 300));
+                let text = wording::with_short(&texts::WORKING_ON, &text, 300);
                 self.session.change_state(StateChange::new(ReportedState::Thinking, text)).await
             }
             SessionNews::Update(update) => self.handle_update(update).await,
@@ -243,7 +244,7 @@ impl<'s> SessionDriver<'s> {
                 self.close_turn().await?;
                 let text = match result {
                     Ok(reason) => wording::stop_text(&reason),
-                    Err(message) => format!("The agent reports an error: {}", shorten(&message, 300)),
+                    Err(message) => wording::with_short(&texts::AGENT_ERROR, &message, 300),
                 };
                 self.session.change_state(StateChange::new(ReportedState::Idle, text)).await
             }
@@ -273,7 +274,7 @@ impl<'s> SessionDriver<'s> {
             SessionUpdate::ToolCall(update) => self.update_tool(update).await,
             SessionUpdate::Plan(entries) => self.report_plan(&entries).await,
             SessionUpdate::Mode(mode) => {
-                let text = format!("The mode is now {}.", shorten(&mode, 100));
+                let text = wording::with_short(&texts::MODE_IS, &mode, 100);
                 self.session.progress(ProgressUpdate::new(text)).await
             }
         }
@@ -367,31 +368,28 @@ impl<'s> SessionDriver<'s> {
         if std::mem::replace(&mut tool.has_alarm, true) {
             return Ok(());
         }
-        let difference = shorten(difference, 100);
+        let difference = shorten(difference, 100, Language::English);
         let now = tool.facts.report(&tool.facts.to_call());
         let text = match tool.open_question.take() {
             Some(ticket) => {
                 self.context.proxy.leave_to_editor(ticket);
-                format!(
-                    "The agent changed the call while you were asked: {difference}. It is now: {now} Your answer no longer counts; answer in the editor."
-                )
+                GateText::new(|language| {
+                    texts::CHANGED_WHILE_ASKED.fill(language, &[&difference, now.text(language)])
+                })
             }
             None if tool.is_refused => return Ok(()),
-            None => {
-                format!("The agent changed the call after it was allowed: {difference}. It is now: {now}")
-            }
+            None => GateText::new(|language| {
+                texts::CHANGED_AFTER.fill(language, &[&difference, now.text(language)])
+            }),
         };
-        self.report_alarm(text).await
+        self.report_alarm(&text).await
     }
 
     /// Reports something that a listener must hear: a check that failed. Unlike progress, it is never left out.
-    async fn report_alarm(&mut self, text: String) -> Result<(), Error> {
-        let check = self
-            .session
-            .tool("consent_check")
-            .says("Checking that the agent keeps to what it asked.")
-            .start();
-        check.await?.fail_with_summary(format!("Warning! {text}"), text).await
+    async fn report_alarm(&mut self, text: &GateText) -> Result<(), Error> {
+        let check = self.session.tool("consent_check").says(GateText::from(&texts::CHECKING)).start();
+        let warning = around(&texts::WARNING, text);
+        check.await?.fail_with_summary(warning, text.english()).await
     }
 
     /// Reports the calls whose time has come.
@@ -404,20 +402,21 @@ impl<'s> SessionDriver<'s> {
             .collect();
         due.sort_unstable();
         for (_, id) in due {
-            self.report_call(&id, "").await?;
+            self.report_call(&id, None).await?;
         }
         Ok(())
     }
 
     /// Reports a call that needs no consent of a listener, or whose consent somebody gave elsewhere.
-    async fn report_call(&mut self, id: &str, addition: &str) -> Result<(), Error> {
+    async fn report_call(&mut self, id: &str, addition: Option<&Phrase>) -> Result<(), Error> {
         let session = self.session;
         let Some(tool) = self.tools.get_mut(id) else { return Ok(()) };
         tool.report_at = None;
         if tool.call.is_some() {
             return Ok(());
         }
-        let text = format!("{}{addition}", tool.facts.report(&tool.facts.to_call()));
+        let text = tool.facts.report(&tool.facts.to_call());
+        let text = addition.map_or_else(|| text.clone(), |addition| around(addition, &text));
         let mut builder = session.tool(tool.facts.tool_name()).says(text);
         if tool.facts.kind.risk() != sayso::Risk::Low {
             builder = builder.medium_risk();
@@ -434,22 +433,22 @@ impl<'s> SessionDriver<'s> {
         let is_asking =
             tool.open_question.take().inspect(|ticket| self.context.proxy.leave_to_editor(*ticket)).is_some();
         if has_succeeded && (tool.is_refused || is_asking) && tool.call.is_none() {
-            let reason = if is_asking { "without waiting for an answer" } else { "although it was refused" };
-            return self.report_alarm(format!("The agent did it {reason}. {subject}")).await;
+            let phrase = if is_asking { &texts::DID_NOT_WAIT } else { &texts::DID_REFUSED };
+            return self.report_alarm(&around(phrase, &subject)).await;
         }
         if tool.is_refused {
             return Ok(());
         }
         if tool.call.is_none() {
-            self.report_call(id, "").await?;
+            self.report_call(id, None).await?;
         }
         let Some(tool) = self.tools.get_mut(id) else { return Ok(()) };
         let text = wording::result_text(&tool.content, tool.raw_output.as_deref());
         let Some(call) = tool.call.take() else { return Ok(()) };
         match (has_succeeded, text) {
             (true, Some(text)) => call.succeed(text).await,
-            (true, None) => call.succeed("Done.").await,
-            (false, text) => call.fail(text.unwrap_or_else(|| "no reason given".to_owned())).await,
+            (true, None) => call.succeed(GateText::from(&texts::DONE)).await,
+            (false, text) => call.fail(text.unwrap_or_else(|| (&texts::NO_REASON).into()).english()).await,
         }
     }
 
@@ -471,7 +470,7 @@ impl<'s> SessionDriver<'s> {
         tool.open_question = Some(ticket);
         let facts = tool.facts.clone();
         if let Some(reported) = tool.call.take() {
-            reported.succeed("It waits for permission.").await?;
+            reported.succeed(GateText::from(&texts::WAITS_FOR_PERMISSION)).await?;
         }
         // The id of the question's call names the request too, because an agent can ask twice about one call.
         let call_id = format!("{id}/{ticket}");
@@ -494,7 +493,7 @@ impl<'s> SessionDriver<'s> {
                 Settled { ticket, tool: id, options, outcome }
             })
         } else {
-            let mut request = ClarificationRequest::new(format!("The agent asks for permission. {says}"))
+            let mut request = ClarificationRequest::new(around(&texts::ASKS_PERMISSION, &says))
                 .context(facts.kind.consequence())
                 .about_call(name, call.arguments(), &call_id)
                 .answer_timeout(ANSWER_TIMEOUT);
@@ -577,7 +576,7 @@ impl<'s> SessionDriver<'s> {
         }
         match option.kind {
             OptionKind::AllowOnce | OptionKind::AllowAlways => {
-                self.report_call(id, " You allowed it.").await?;
+                self.report_call(id, Some(&texts::YOU_ALLOWED)).await?;
                 self.context.proxy.answer(ticket, &option.id).await;
             }
             OptionKind::RejectOnce | OptionKind::RejectAlways => self.refuse(id, ticket, &option.id).await,
@@ -599,12 +598,13 @@ impl<'s> SessionDriver<'s> {
     async fn report_editor_answer(&mut self, id: &str, kind: OptionKind) -> Result<(), Error> {
         match kind {
             OptionKind::AllowOnce | OptionKind::AllowAlways => {
-                self.report_call(id, " Allowed in the editor.").await
+                self.report_call(id, Some(&texts::EDITOR_ALLOWED)).await
             }
             OptionKind::RejectOnce | OptionKind::RejectAlways => {
                 let Some(tool) = self.tools.get_mut(id) else { return Ok(()) };
                 tool.is_refused = true;
-                let text = format!("Refused in the editor. {}", tool.facts.request(&tool.facts.to_call()));
+                let request = tool.facts.request(&tool.facts.to_call());
+                let text = around(&texts::EDITOR_REFUSED, &request);
                 self.session.progress(ProgressUpdate::new(text)).await
             }
             OptionKind::Other => Ok(()),

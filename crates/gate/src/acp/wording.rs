@@ -2,6 +2,7 @@
 
 use super::bound_call::BoundCall;
 use super::message::{ContentKind, OptionKind, PermissionOption, PlanEntry, ToolContent};
+use crate::phrases::{GateText, Language, Phrase, texts};
 
 /// Maximum number of characters of a command or title in one sentence. The arguments of a question contain all of it.
 const MAX_SUBJECT_CHARS: usize = 600;
@@ -74,51 +75,52 @@ impl ToolKind {
         }
     }
 
-    /// Returns the verb of a request.
-    fn request_verb(self) -> &'static str {
+    /// Returns the sentence of a request.
+    fn request_phrase(self) -> &'static Phrase {
         match self {
-            Self::Read => "Read",
-            Self::Edit => "Change files",
-            Self::Delete => "Delete",
-            Self::Move => "Move",
-            Self::Search => "Search",
-            Self::Execute => "Run",
-            Self::Think => "Think",
-            Self::Fetch => "Fetch",
-            Self::SwitchMode => "Switch the mode",
-            Self::Other => "Use a tool",
+            Self::Read => &texts::ASK_READ,
+            Self::Edit => &texts::ASK_EDIT,
+            Self::Delete => &texts::ASK_DELETE,
+            Self::Move => &texts::ASK_MOVE,
+            Self::Search => &texts::ASK_SEARCH,
+            Self::Execute => &texts::RUN,
+            Self::Think => &texts::ASK_THINK,
+            Self::Fetch => &texts::ASK_FETCH,
+            Self::SwitchMode => &texts::ASK_SWITCH_MODE,
+            Self::Other => &texts::ASK_OTHER,
         }
     }
 
-    /// Returns the verb of a report.
-    fn report_verb(self) -> &'static str {
+    /// Returns the sentence of a report.
+    fn report_phrase(self) -> &'static Phrase {
         match self {
-            Self::Read => "Reading",
-            Self::Edit => "Changing files",
-            Self::Delete => "Deleting",
-            Self::Move => "Moving",
-            Self::Search => "Searching",
-            Self::Execute => "Running",
-            Self::Think => "Thinking",
-            Self::Fetch => "Fetching",
-            Self::SwitchMode => "Switching the mode",
-            Self::Other => "Using a tool",
+            Self::Read => &texts::READING,
+            Self::Edit => &texts::CHANGING,
+            Self::Delete => &texts::DELETING,
+            Self::Move => &texts::MOVING,
+            Self::Search => &texts::SEARCHING,
+            Self::Execute => &texts::RUNNING,
+            Self::Think => &texts::THINKING,
+            Self::Fetch => &texts::FETCHING,
+            Self::SwitchMode => &texts::SWITCHING_MODE,
+            Self::Other => &texts::USING_TOOL,
         }
     }
 
     /// Returns what a yes leads to.
-    pub(super) fn consequence(self) -> &'static str {
-        match self {
-            Self::Read | Self::Search => "The agent reads this.",
-            Self::Edit => "The files are changed.",
-            Self::Delete => "It is deleted and may not come back.",
-            Self::Move => "The files are moved.",
-            Self::Execute => "The command runs on your computer with your rights.",
-            Self::Think => "The agent continues.",
-            Self::Fetch => "The agent sends this request over the network.",
-            Self::SwitchMode => "The agent may then act differently without asking.",
-            Self::Other => "The agent does this immediately.",
-        }
+    pub(super) fn consequence(self) -> GateText {
+        let phrase = match self {
+            Self::Read | Self::Search => &texts::LEADS_READ,
+            Self::Edit => &texts::LEADS_EDIT,
+            Self::Delete => &texts::LEADS_DELETE,
+            Self::Move => &texts::LEADS_MOVE,
+            Self::Execute => &texts::LEADS_EXECUTE,
+            Self::Think => &texts::LEADS_THINK,
+            Self::Fetch => &texts::LEADS_FETCH,
+            Self::SwitchMode => &texts::LEADS_SWITCH_MODE,
+            Self::Other => &texts::LEADS_OTHER,
+        };
+        phrase.into()
     }
 
     /// How much harm the call can do. What is not known counts as dangerous.
@@ -140,7 +142,7 @@ impl ToolFacts {
     /// Returns the name of the tool for the hub.
     pub(super) fn tool_name(&self) -> String {
         let name = self.name.as_deref().filter(|name| !name.trim().is_empty());
-        shorten(name.unwrap_or(self.kind.name()), 100)
+        shorten(name.unwrap_or(self.kind.name()), 100, Language::English)
     }
 
     /// Returns the call as it is known now.
@@ -149,7 +151,7 @@ impl ToolFacts {
     }
 
     /// Returns what the call is about: the command if there is one, otherwise the title, and the files that it does not name.
-    fn subject(&self, call: &BoundCall) -> String {
+    fn subject(&self, call: &BoundCall, language: Language) -> String {
         let command = call.text_argument("command").or_else(|| call.text_argument("cmd"));
         let mut subject = match command {
             Some(command) if self.kind == ToolKind::Execute => command,
@@ -162,67 +164,75 @@ impl ToolFacts {
             subject.push_str(", ");
             subject.push_str(path);
         }
-        shorten(&subject, MAX_SUBJECT_CHARS)
+        shorten(&subject, MAX_SUBJECT_CHARS, language)
     }
 
     /// Returns the sentence that asks for the call.
-    pub(super) fn request(&self, call: &BoundCall) -> String {
-        sentence(self.kind.request_verb(), &self.subject(call))
+    pub(super) fn request(&self, call: &BoundCall) -> GateText {
+        GateText::new(|language| {
+            sentence(self.kind.request_phrase(), &self.subject(call, language), language)
+        })
     }
 
     /// Returns the sentence that reports the call.
-    pub(super) fn report(&self, call: &BoundCall) -> String {
-        sentence(self.kind.report_verb(), &self.subject(call))
+    pub(super) fn report(&self, call: &BoundCall) -> GateText {
+        GateText::new(|language| sentence(self.kind.report_phrase(), &self.subject(call, language), language))
     }
 }
 
-fn sentence(verb: &str, subject: &str) -> String {
-    let subject = subject.trim();
-    if subject.ends_with(['.', '!', '?', '…']) {
-        format!("{verb}: {subject}")
-    } else {
-        format!("{verb}: {subject}.")
+fn sentence(phrase: &Phrase, subject: &str, language: Language) -> String {
+    let mut text = phrase.fill(language, &[subject.trim()]);
+    if !text.ends_with(['.', '!', '?', '…']) {
+        text.push('.');
     }
+    text
 }
 
 /// Returns the label of an option: what it does in words of sayso, and the agent's own name for it.
-pub(super) fn option_label(option: &PermissionOption) -> String {
+pub(super) fn option_label(option: &PermissionOption) -> GateText {
     let meaning = match option.kind {
-        OptionKind::AllowOnce => "Allow once",
-        OptionKind::AllowAlways => "Always allow",
-        OptionKind::RejectOnce => "Reject once",
-        OptionKind::RejectAlways => "Always reject",
-        OptionKind::Other => "Another answer",
+        OptionKind::AllowOnce => &texts::ALLOW_ONCE,
+        OptionKind::AllowAlways => &texts::ALLOW_ALWAYS,
+        OptionKind::RejectOnce => &texts::REJECT_ONCE,
+        OptionKind::RejectAlways => &texts::REJECT_ALWAYS,
+        OptionKind::Other => &texts::ANOTHER_ANSWER,
     };
-    let name = shorten(option.name.trim(), MAX_OPTION_CHARS);
-    if name.is_empty() || name.eq_ignore_ascii_case(meaning) {
-        meaning.to_owned()
-    } else {
-        format!("{meaning}: {name}")
-    }
+    GateText::new(|language| {
+        let meaning = meaning.fill(language, &[]);
+        let name = shorten(option.name.trim(), MAX_OPTION_CHARS, language);
+        if name.is_empty() || name.eq_ignore_ascii_case(&meaning) {
+            meaning
+        } else {
+            format!("{meaning}: {name}")
+        }
+    })
 }
 
 /// Returns the result of a call in words. `None` if there is nothing to say.
-pub(super) fn result_text(content: &[ToolContent], raw_output: Option<&str>) -> Option<String> {
-    let mut parts: Vec<String> = content
-        .iter()
-        .filter_map(|part| match part {
-            ToolContent::Text(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
-            ToolContent::Diff { path, old, new } => Some(diff_text(path, old.as_deref(), new)),
-            _ => None,
-        })
-        .collect();
-    if parts.is_empty() {
-        parts.extend(raw_output.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned));
-    }
-    let text = parts.join(" ");
-    (!text.is_empty()).then(|| shorten(&text, MAX_RESULT_CHARS))
+pub(super) fn result_text(content: &[ToolContent], raw_output: Option<&str>) -> Option<GateText> {
+    let text = GateText::new(|language| {
+        let mut parts: Vec<String> = content
+            .iter()
+            .filter_map(|part| match part {
+                ToolContent::Text(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
+                ToolContent::Diff { path, old, new } => Some(diff_text(path, old.as_deref(), new, language)),
+                _ => None,
+            })
+            .collect();
+        if parts.is_empty() {
+            parts.extend(raw_output.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned));
+        }
+        shorten(&parts.join(" "), MAX_RESULT_CHARS, language)
+    });
+    (!text.english().is_empty()).then_some(text)
 }
 
 /// Returns how many lines a change adds and removes. Lines at the start and the end that stay the same do not count.
-fn diff_text(path: &str, old: Option<&str>, new: &str) -> String {
+fn diff_text(path: &str, old: Option<&str>, new: &str, language: Language) -> String {
     let new_lines: Vec<_> = new.lines().collect();
-    let Some(old) = old else { return format!("{path} is new, with {}.", count(new_lines.len(), "line")) };
+    let Some(old) = old else {
+        return texts::NEW_FILE.fill(language, &[path, &lines(new_lines.len(), language)]);
+    };
     let old_lines: Vec<_> = old.lines().collect();
     let same_start = old_lines.iter().zip(&new_lines).take_while(|(old, new)| old == new).count();
     let rest = old_lines.len().min(new_lines.len()) - same_start;
@@ -234,61 +244,82 @@ fn diff_text(path: &str, old: Option<&str>, new: &str) -> String {
         .take_while(|(old, new)| old == new)
         .count();
     let same = same_start + same_end;
-    format!(
-        "{path}: {} removed, {} added.",
-        count(old_lines.len() - same, "line"),
-        count(new_lines.len() - same, "line")
-    )
+    let (removed, added) = (lines(old_lines.len() - same, language), lines(new_lines.len() - same, language));
+    texts::CHANGED_LINES.fill(language, &[path, &removed, &added])
 }
 
-fn count(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+fn lines(number: usize, language: Language) -> String {
+    count(number, &texts::COUNTED_LINE, &texts::COUNTED_LINES, language)
+}
+
+fn count(number: usize, one: &Phrase, several: &Phrase, language: Language) -> String {
+    if number == 1 { one.fill(language, &[]) } else { several.fill(language, &[&number.to_string()]) }
 }
 
 /// Returns what a plan says: all of it if it is new, otherwise the current step.
-pub(super) fn plan_text(entries: &[PlanEntry], is_new: bool) -> String {
-    let done = entries.iter().filter(|entry| entry.is_completed).count();
-    if is_new {
-        let mut steps: Vec<_> =
-            entries.iter().take(MAX_PLAN_ENTRIES).map(|entry| shorten(&entry.content, 120)).collect();
-        if entries.len() > MAX_PLAN_ENTRIES {
-            steps.push(format!("and {} more", entries.len() - MAX_PLAN_ENTRIES));
+pub(super) fn plan_text(entries: &[PlanEntry], is_new: bool) -> GateText {
+    let done = entries.iter().filter(|entry| entry.is_completed).count().to_string();
+    GateText::new(|language| {
+        let total = count(entries.len(), &texts::COUNTED_STEP, &texts::COUNTED_STEPS, language);
+        if is_new {
+            let mut steps: Vec<_> = entries
+                .iter()
+                .take(MAX_PLAN_ENTRIES)
+                .map(|entry| shorten(&entry.content, 120, language))
+                .collect();
+            if entries.len() > MAX_PLAN_ENTRIES {
+                let left_out = (entries.len() - MAX_PLAN_ENTRIES).to_string();
+                steps.push(texts::PLAN_MORE.fill(language, &[&left_out]));
+            }
+            return texts::PLAN.fill(language, &[&total, &steps.join("; ")]);
         }
-        return format!("Plan with {}: {}.", count(entries.len(), "step"), steps.join("; "));
-    }
-    match entries.iter().find(|entry| entry.is_in_progress) {
-        Some(entry) => sentence("Next step", &shorten(&entry.content, MAX_SUBJECT_CHARS)),
-        None => format!("{done} of {} done.", count(entries.len(), "step")),
-    }
+        match entries.iter().find(|entry| entry.is_in_progress) {
+            Some(entry) => {
+                let step = shorten(&entry.content, MAX_SUBJECT_CHARS, language);
+                sentence(&texts::NEXT_STEP, &step, language)
+            }
+            None => texts::STEPS_DONE.fill(language, &[&done, &total]),
+        }
+    })
 }
 
 /// Returns what is said about content that is not text.
-pub(super) fn content_text(kind: ContentKind) -> &'static str {
-    match kind {
-        ContentKind::Image => "The agent shows an image.",
-        ContentKind::Audio => "The agent sends a sound.",
-        ContentKind::Resource => "The agent shows a file.",
-    }
+pub(super) fn content_text(kind: ContentKind) -> GateText {
+    let phrase = match kind {
+        ContentKind::Image => &texts::SHOWS_IMAGE,
+        ContentKind::Audio => &texts::SENDS_SOUND,
+        ContentKind::Resource => &texts::SHOWS_FILE,
+    };
+    phrase.into()
 }
 
 /// Returns what is said at the end of a turn.
-pub(super) fn stop_text(stop_reason: &str) -> String {
-    match stop_reason {
-        "end_turn" => "The agent is done and waits for you.".to_owned(),
-        "cancelled" => "The turn was cancelled.".to_owned(),
-        "refusal" => "The agent refuses to continue.".to_owned(),
-        "max_tokens" => "The agent stopped because its answer became too long.".to_owned(),
-        "max_turn_requests" => "The agent stopped because it made too many requests in one turn.".to_owned(),
-        other => format!("The agent stopped: {}.", shorten(other, 100)),
-    }
+pub(super) fn stop_text(stop_reason: &str) -> GateText {
+    let phrase = match stop_reason {
+        "end_turn" => &texts::TURN_DONE,
+        "cancelled" => &texts::TURN_CANCELLED,
+        "refusal" => &texts::TURN_REFUSED,
+        "max_tokens" => &texts::TURN_TOO_LONG,
+        "max_turn_requests" => &texts::TURN_TOO_MANY,
+        other => return with_short(&texts::TURN_STOPPED, other, 100),
+    };
+    phrase.into()
+}
+
+/// Fills a sentence with a text of the agent, shortened.
+pub(super) fn with_short(phrase: &Phrase, text: &str, max_chars: usize) -> GateText {
+    GateText::new(|language| phrase.fill(language, &[&shorten(text, max_chars, language)]))
 }
 
 /// Shortens a text and says how much is missing. Line breaks become spaces, because the text becomes part of a sentence.
-pub(super) fn shorten(text: &str, max_chars: usize) -> String {
+pub(super) fn shorten(text: &str, max_chars: usize, language: Language) -> String {
     let total = text.chars().count();
     let kept: String =
         text.chars().take(max_chars).map(|char| if char.is_control() { ' ' } else { char }).collect();
-    if total <= max_chars { kept } else { format!("{kept}… and {} more characters", total - max_chars) }
+    if total <= max_chars {
+        return kept;
+    }
+    texts::MORE_CHARACTERS.fill(language, &[&kept, &(total - max_chars).to_string()])
 }
 
 #[cfg(test)]
@@ -302,9 +333,9 @@ mod tests {
     #[test]
     fn the_actual_command_is_read_and_not_only_its_title() {
         let call = BoundCall::new("Terminal", Some(r#"{"command":"rm -r build"}"#), None);
-        assert_eq!(facts(ToolKind::Execute, "Terminal").request(&call), "Run: rm -r build.");
+        assert_eq!(facts(ToolKind::Execute, "Terminal").request(&call).english(), "Run: rm -r build.");
         let call = BoundCall::new("ls", None, None);
-        assert_eq!(facts(ToolKind::Execute, "ls").report(&call), "Running: ls.");
+        assert_eq!(facts(ToolKind::Execute, "ls").report(&call).english(), "Running: ls.");
     }
 
     #[test]
@@ -313,13 +344,18 @@ mod tests {
             locations: vec!["/a.rs".into(), "/b.rs".into()],
             ..facts(ToolKind::Edit, "Edit /a.rs")
         };
-        assert_eq!(facts.report(&BoundCall::new("", None, None)), "Changing files: Edit /a.rs, /b.rs.");
+        assert_eq!(
+            facts.report(&BoundCall::new("", None, None)).english(),
+            "Changing files: Edit /a.rs, /b.rs."
+        );
     }
 
     #[test]
     fn what_an_option_does_comes_first_whatever_the_agent_calls_it() {
-        let option =
-            |kind, name: &str| option_label(&PermissionOption { id: "x".into(), name: name.into(), kind });
+        let option = |kind, name: &str| {
+            let option = PermissionOption { id: "x".into(), name: name.into(), kind };
+            option_label(&option).english().to_owned()
+        };
         assert_eq!(option(OptionKind::AllowAlways, "No"), "Always allow: No");
         assert_eq!(option(OptionKind::AllowOnce, "allow once"), "Allow once");
         assert_eq!(option(OptionKind::Other, ""), "Another answer");
@@ -327,19 +363,20 @@ mod tests {
 
     #[test]
     fn a_change_is_told_in_lines() {
+        let said = |content| result_text(&[content], None).unwrap().english().to_owned();
         let diff =
             ToolContent::Diff { path: "a".into(), old: Some("1\n2\n3\n".into()), new: "1\nx\ny\n3\n".into() };
-        assert_eq!(result_text(&[diff], None).as_deref(), Some("a: 1 line removed, 2 lines added."));
+        assert_eq!(said(diff), "a: 1 line removed, 2 lines added.");
         let new = ToolContent::Diff { path: "b".into(), old: None, new: "1\n".into() };
-        assert_eq!(result_text(&[new], None).as_deref(), Some("b is new, with 1 line."));
+        assert_eq!(said(new), "b is new, with 1 line.");
         let same = ToolContent::Diff { path: "c".into(), old: Some("1\n1\n".into()), new: "1\n".into() };
-        assert_eq!(result_text(&[same], None).as_deref(), Some("c: 1 line removed, 0 lines added."));
+        assert_eq!(said(same), "c: 1 line removed, 0 lines added.");
     }
 
     #[test]
     fn a_long_text_says_how_much_is_missing() {
-        assert_eq!(shorten("abcdef", 4), "abcd… and 2 more characters");
-        assert_eq!(shorten("a\nb", 4), "a b");
+        assert_eq!(shorten("abcdef", 4, Language::English), "abcd… and 2 more characters");
+        assert_eq!(shorten("a\nb", 4, Language::English), "a b");
     }
 
     #[test]
@@ -350,9 +387,9 @@ mod tests {
             is_in_progress,
         };
         let entries = [entry("Read", true, false), entry("Write", false, true)];
-        assert_eq!(plan_text(&entries, true), "Plan with 2 steps: Read; Write.");
-        assert_eq!(plan_text(&entries, false), "Next step: Write.");
-        assert_eq!(plan_text(&[entry("Read", true, false)], false), "1 of 1 step done.");
+        assert_eq!(plan_text(&entries, true).english(), "Plan with 2 steps: Read; Write.");
+        assert_eq!(plan_text(&entries, false).english(), "Next step: Write.");
+        assert_eq!(plan_text(&[entry("Read", true, false)], false).english(), "1 of 1 step done.");
     }
 
     #[test]

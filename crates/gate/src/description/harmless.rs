@@ -6,6 +6,8 @@
 
 use std::fmt::Write as _;
 
+use crate::phrases::{Language, Phrase, texts};
+
 /// What kind of text it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextKind {
@@ -32,20 +34,19 @@ pub struct HarmlessText {
 
 impl HarmlessText {
     /// Returns what was found, as sentences.
-    pub fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self, language: Language) -> Vec<String> {
         let mut warnings = Vec::new();
-        let mut warn = |count: usize, what: &str| {
-            if count > 0 {
-                let noun = if count == 1 { "character" } else { "characters" };
-                warnings.push(format!("Warning: it contains {count} {what} {noun}."));
-            }
+        let mut warn = |count: usize, one: &Phrase, several: &Phrase| match count {
+            0 => {}
+            1 => warnings.push(one.fill(language, &[])),
+            count => warnings.push(several.fill(language, &[&count.to_string()])),
         };
-        warn(self.controls, "control");
-        warn(self.reordering, "text-reordering");
-        warn(self.invisible, "invisible");
+        warn(self.controls, &texts::ONE_CONTROL, &texts::CONTROLS);
+        warn(self.reordering, &texts::ONE_REORDERING, &texts::REORDERING);
+        warn(self.invisible, &texts::ONE_INVISIBLE, &texts::INVISIBLE);
         if !self.look_alikes.is_empty() {
             let words: Vec<&str> = self.look_alikes.iter().take(3).map(String::as_str).collect();
-            warnings.push(format!("Warning: look-alike letters in {}.", words.join(", ")));
+            warnings.push(texts::LOOK_ALIKES.fill(language, &[&words.join(", ")]));
         }
         warnings
     }
@@ -55,9 +56,10 @@ impl HarmlessText {
 ///
 /// ```
 /// use gate::description::harmless::{TextKind, make_harmless};
+/// use gate::phrases::Language;
 /// let found = make_harmless("echo \u{202e}fdp.exe", TextKind::Technical);
 /// assert_eq!(found.text, "echo [U+202E]fdp.exe");
-/// assert_eq!(found.warnings(), ["Warning: it contains 1 text-reordering character."]);
+/// assert_eq!(found.warnings(Language::English), ["Warning: it contains 1 text-reordering character."]);
 /// ```
 pub fn make_harmless(text: &str, kind: TextKind) -> HarmlessText {
     let mut found = HarmlessText::default();

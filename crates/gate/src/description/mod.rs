@@ -11,6 +11,7 @@ use aaep::secret::{REDACTED, find_secrets};
 use sayso::{Redact, SecretRedactor};
 use seal::json::{JsonKind, JsonValue};
 
+use crate::phrases::{GateText, Language, Phrase, texts};
 use crate::risk::tools::{EDITING_TOOLS, FETCHING_TOOLS, WRITING_TOOLS};
 use crate::risk::{COMMAND_NAMES, SHELLS};
 use harmless::{TextKind, make_harmless};
@@ -27,45 +28,32 @@ pub const MAX_ARGUMENTS: usize = 12;
 /// Maximum number of characters of a description as a whole.
 pub const MAX_DESCRIPTION_CHARS: usize = 4_000;
 
-/// A tool call in words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallDescription {
-    /// What the call does, without a full stop, such as `Run: cargo test`.
-    pub action: String,
-    /// What is suspicious about its text, as sentences.
-    pub warnings: Vec<String>,
-}
-
-impl CallDescription {
-    /// Returns the action and the warnings as one text.
-    pub fn text(&self) -> String {
-        let mut text = self.action.clone();
-        for warning in &self.warnings {
-            text.push_str(". ");
-            text.push_str(warning.trim_end_matches('.'));
-        }
-        text
-    }
-}
-
-/// Describes a call of a tool with these arguments.
+/// Describes a call of a tool with these arguments: what it does, without a full stop, and what is suspicious about its text.
 ///
 /// ```
 /// use seal::json::OwnedDoc;
 /// let input = OwnedDoc::read(r#"{"command":"rm -r build","description":"Clean up"}"#).unwrap();
 /// let call = gate::description::describe_call("Bash", &input.doc().root());
-/// assert_eq!(call.action, "Run: rm -r build");
+/// assert_eq!(call.english(), "Run: rm -r build");
 /// ```
-pub fn describe_call(tool: &str, input: &JsonValue<'_>) -> CallDescription {
-    let mut description = Describer::default();
-    let action = description.action(tool, input);
-    CallDescription { action: shorten(&action, MAX_DESCRIPTION_CHARS), warnings: description.warnings }
+pub fn describe_call(tool: &str, input: &JsonValue<'_>) -> GateText {
+    GateText::new(|language| {
+        let mut describer = Describer { language, warnings: Vec::new() };
+        let action = describer.action(tool, input);
+        let mut text = shorten(&action, MAX_DESCRIPTION_CHARS, language);
+        for warning in &describer.warnings {
+            text.push_str(". ");
+            text.push_str(warning.trim_end_matches('.'));
+        }
+        text
+    })
 }
 
-/// Makes a text from outside fit to be heard: harmless, without secrets, and at most `max_chars` long.
-pub fn speakable(text: &str, max_chars: usize) -> String {
+/// Makes a text from outside fit to be heard: harmless, without secrets, and at most `max_chars` long. `language` is that of the
+/// sentence around it.
+pub fn speakable(text: &str, max_chars: usize, language: Language) -> String {
     let harmless = make_harmless(text, TextKind::Prose).text;
-    shorten(&SecretRedactor.redact(&harmless).0, max_chars)
+    shorten(&SecretRedactor.redact(&harmless).0, max_chars, language)
 }
 
 /// Names of the argument that is a file.
@@ -114,8 +102,8 @@ const SEARCHING_TOOLS: &[&str] = &[
     "google_web_search",
 ];
 
-#[derive(Default)]
 struct Describer {
+    language: Language,
     warnings: Vec<String>,
 }
 
@@ -135,9 +123,11 @@ impl Describer {
             let command = text(COMMAND_NAMES).map(Into::into).or_else(|| command_list(input));
             if let Some(command) = command {
                 return if is_shell {
-                    format!("Run: {}", self.command(&command, MAX_COMMAND_CHARS))
+                    let command = self.command(&command, MAX_COMMAND_CHARS);
+                    self.say(&texts::RUN, &[&command])
                 } else {
-                    format!("Apply this patch: {}", self.technical(&command, MAX_COMMAND_CHARS))
+                    let patch = self.technical(&command, MAX_COMMAND_CHARS);
+                    self.say(&texts::APPLY_PATCH, &[&patch])
                 };
             }
         }
@@ -147,11 +137,18 @@ impl Describer {
             let old = text(&["old_string", "oldString", "old_str"]);
             let new = text(&["new_string", "newString", "new_str", "new_source"]);
             if let Some(new) = new {
+                let is_removal = new.trim().is_empty();
                 let new = self.change(&new);
-                return match old.as_deref() {
-                    None | Some("") => format!("Change {file}: add {new}"),
-                    Some(old) if new == "nothing" => format!("Change {file}: remove {}", self.change(old)),
-                    Some(old) => format!("Change {file}: replace {} with {new}", self.change(old)),
+                return match old.as_deref().filter(|old| !old.is_empty()) {
+                    None => self.say(&texts::CHANGE_ADD, &[&file, &new]),
+                    Some(old) => {
+                        let old = self.change(old);
+                        if is_removal {
+                            self.say(&texts::CHANGE_REMOVE, &[&file, &old])
+                        } else {
+                            self.say(&texts::CHANGE_REPLACE, &[&file, &old, &new])
+                        }
+                    }
                 };
             }
             if let Some(edits) = input.member("edits").filter(|edits| edits.kind() == JsonKind::Array) {
@@ -159,24 +156,30 @@ impl Describer {
             }
             if let Some(content) = text(&["content", "contents", "text", "file_text"]) {
                 let lines = content.lines().count();
-                let noun = if lines == 1 { "line" } else { "lines" };
-                return format!("Write {file}, {lines} {noun}: {}", self.change(&content));
+                let content = self.change(&content);
+                return match lines {
+                    1 => self.say(&texts::WRITE_LINE, &[&file, &content]),
+                    lines => self.say(&texts::WRITE_LINES, &[&file, &lines.to_string(), &content]),
+                };
             }
         }
         if let Some(file) = file.as_ref().filter(|_| READING_TOOLS.contains(&tool)) {
-            return format!("Read {}", self.technical(file, MAX_COMMAND_CHARS));
+            let file = self.technical(file, MAX_COMMAND_CHARS);
+            return self.say(&texts::READ, &[&file]);
         }
         if let Some(url) = text(&["url"]).filter(|_| FETCHING_TOOLS.contains(&tool) && is_plain_fetch(input))
         {
-            return format!("Fetch {}", self.technical(&url, MAX_COMMAND_CHARS));
+            let url = self.technical(&url, MAX_COMMAND_CHARS);
+            return self.say(&texts::FETCH, &[&url]);
         }
         if let Some(pattern) = text(&["pattern", "query"]).filter(|_| SEARCHING_TOOLS.contains(&tool)) {
             let pattern = self.technical(&pattern, MAX_ARGUMENT_CHARS);
             return match &file {
                 Some(file) => {
-                    format!("Search {} for {pattern}", self.technical(file, MAX_ARGUMENT_CHARS))
+                    let file = self.technical(file, MAX_ARGUMENT_CHARS);
+                    self.say(&texts::SEARCH_IN, &[&file, &pattern])
                 }
-                None => format!("Search for {pattern}"),
+                None => self.say(&texts::SEARCH, &[&pattern]),
             };
         }
         self.other(tool, input)
@@ -188,20 +191,27 @@ impl Describer {
         let mut action = match (parts.next(), parts.next()) {
             (Some(server), Some(tool)) => {
                 let (tool, server) = (self.technical(tool, 100), self.technical(server, 100));
-                format!("Use {tool} of the server {server}")
+                self.say(&texts::USE_OF_SERVER, &[&tool, &server])
             }
-            _ => format!("Use the tool {}", self.technical(tool, 100)),
+            _ => {
+                let tool = self.technical(tool, 100);
+                self.say(&texts::USE_TOOL, &[&tool])
+            }
         };
         if input.kind() != JsonKind::Object {
             if input.kind() != JsonKind::Null {
-                action.push_str(" with ");
+                action = self.say(&texts::WITH, &[&action]);
                 action.push_str(&self.value(input));
             }
             return action;
         }
         let count = input.members().count();
         for (at, (name, value)) in input.members().take(MAX_ARGUMENTS).enumerate() {
-            action.push_str(if at == 0 { " with " } else { ", " });
+            if at == 0 {
+                action = self.say(&texts::WITH, &[&action]);
+            } else {
+                action.push_str(", ");
+            }
             let name = name.text().unwrap_or_default();
             action.push_str(&self.technical(&name, 60).replace('_', " "));
             action.push(' ');
@@ -217,22 +227,27 @@ impl Describer {
             action.push_str(redacted.filter(|_| secrets > 0).unwrap_or(&value));
         }
         if count > MAX_ARGUMENTS {
-            action = format!("{action} and {} more arguments", count - MAX_ARGUMENTS);
+            let left_out = (count - MAX_ARGUMENTS).to_string();
+            action = self.say(&texts::MORE_ARGUMENTS, &[&action, &left_out]);
         }
         action
     }
 
     fn edits(&mut self, file: &str, edits: &JsonValue<'_>) -> String {
         let count = edits.items().count();
-        let mut action = format!("Change {file} in {count} {}", if count == 1 { "place" } else { "places" });
+        let mut action = match count {
+            1 => self.say(&texts::CHANGE_ONE_PLACE, &[file]),
+            count => self.say(&texts::CHANGE_PLACES, &[file, &count.to_string()]),
+        };
         for edit in edits.items().take(4) {
             let text = |names: &[&str]| names.iter().find_map(|name| edit.member(name)?.text());
             let old = text(&["old_string", "oldString", "old_text"]).unwrap_or_default();
             let new = text(&["new_string", "newString", "new_text"]).unwrap_or_default();
-            action = format!("{action}; replace {} with {}", self.change(&old), self.change(&new));
+            let (old, new) = (self.change(&old), self.change(&new));
+            action = self.say(&texts::REPLACE, &[&action, &old, &new]);
         }
         if count > 4 {
-            action = format!("{action}; and {} more", count - 4);
+            action = self.say(&texts::AND_MORE, &[&action, &(count - 4).to_string()]);
         }
         action
     }
@@ -246,13 +261,13 @@ impl Describer {
 
     fn change(&mut self, text: &str) -> String {
         let text = self.technical(text.trim(), MAX_CHANGE_CHARS);
-        if text.is_empty() { "nothing".to_owned() } else { format!("\u{201c}{text}\u{201d}") }
+        if text.is_empty() { self.say(&texts::NOTHING, &[]) } else { format!("\u{201c}{text}\u{201d}") }
     }
 
     /// Makes a path or an argument harmless and removes secrets, and remembers what was suspicious about it.
     fn technical(&mut self, text: &str, max_chars: usize) -> String {
         let harmless = self.without_hidden(text);
-        shorten(&SecretRedactor.redact(&harmless).0, max_chars)
+        shorten(&SecretRedactor.redact(&harmless).0, max_chars, self.language)
     }
 
     /// Like `technical`, for a shell command: what looks like a secret but may be code is said after the mark. The hub refuses
@@ -273,24 +288,29 @@ impl Describer {
         }
         out.push_str(harmless.get(from..).unwrap_or_default());
         if has_code {
-            self.warn("Warning: what looks like a secret may be code.");
+            self.warn(&texts::SECRET_OR_CODE);
         }
         if find_secrets(&out).next().is_some() {
-            self.warn("Warning: a part that may be code is not read aloud.");
+            self.warn(&texts::CODE_NOT_READ);
             out = SecretRedactor.redact(&out).0.into_owned();
         }
-        shorten(&out, max_chars)
+        shorten(&out, max_chars, self.language)
     }
 
-    fn warn(&mut self, warning: &str) {
-        if !self.warnings.iter().any(|known| known == warning) {
-            self.warnings.push(warning.to_owned());
+    fn say(&self, phrase: &Phrase, arguments: &[&str]) -> String {
+        phrase.fill(self.language, arguments)
+    }
+
+    fn warn(&mut self, warning: &Phrase) {
+        let warning = self.say(warning, &[]);
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
         }
     }
 
     fn without_hidden(&mut self, text: &str) -> String {
         let harmless = make_harmless(text, TextKind::Technical);
-        for warning in harmless.warnings() {
+        for warning in harmless.warnings(self.language) {
             if !self.warnings.contains(&warning) {
                 self.warnings.push(warning);
             }

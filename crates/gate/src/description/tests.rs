@@ -6,7 +6,7 @@ use seal::json::OwnedDoc;
 use super::*;
 
 fn describe(tool: &str, input: &str) -> String {
-    describe_call(tool, &OwnedDoc::read(input).unwrap().doc().root()).text()
+    describe_call(tool, &OwnedDoc::read(input).unwrap().doc().root()).english().to_owned()
 }
 
 #[test]

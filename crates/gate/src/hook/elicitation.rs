@@ -11,6 +11,7 @@ use super::answer::HookAnswer;
 use super::hub_session::{Hook, HubError, OwnQuestion, member_text};
 use super::session_store::{CallPhase, CallRecord};
 use crate::description::speakable;
+use crate::phrases::{GateText, Language, texts};
 
 /// Maximum number of members of a form.
 const MAX_MEMBERS: usize = 8;
@@ -58,8 +59,8 @@ async fn ask_person(hook: &mut Hook) -> Result<Option<HookAnswer>, HubError> {
     let Some(members) = members.filter(|members| is_form && !members.is_empty()) else {
         let text = format!(
             "The server {} asks on the screen: {}",
-            speakable(&server, 100),
-            speakable(&message, 1000)
+            speakable(&server, 100, Language::English),
+            speakable(&message, 1000, Language::English)
         );
         let mut locked = hook.lock().await?;
         locked.record.call_count += 1;
@@ -70,13 +71,12 @@ async fn ask_person(hook: &mut Hook) -> Result<Option<HookAnswer>, HubError> {
     };
     let mut content = Vec::new();
     for member in &members {
-        let question = format!(
-            "The server {} asks: {} {}",
-            speakable(&server, 100),
-            speakable(&message, 2000),
-            if members.len() > 1 { format!("{}?", member.title) } else { String::new() }
-        );
-        let Some(response) = ask_member(hook, question.trim(), member).await? else { return Ok(None) };
+        let title = if members.len() > 1 { format!("{}?", member.title) } else { String::new() };
+        let question = GateText::new(|language| {
+            let (server, message) = (speakable(&server, 100, language), speakable(&message, 2000, language));
+            texts::SERVER_ASKS.fill(language, &[&server, &message, &title]).trim().to_owned()
+        });
+        let Some(response) = ask_member(hook, &question, member).await? else { return Ok(None) };
         match value_json(&response, &member.kind) {
             Some(value) => content.push((member.name.clone(), value)),
             None if member.is_required => return Ok(None),
@@ -92,11 +92,15 @@ async fn ask_person(hook: &mut Hook) -> Result<Option<HookAnswer>, HubError> {
 }
 
 /// Asks for one member. Returns the person's answer, or `None` if there is none.
-async fn ask_member(hook: &mut Hook, question: &str, member: &Member) -> Result<Option<String>, HubError> {
+async fn ask_member(
+    hook: &mut Hook,
+    question: &GateText,
+    member: &Member,
+) -> Result<Option<String>, HubError> {
     let seconds = hook.question_seconds(2);
     let body = write_object(|out| {
-        out.key("question").text(question);
-        out.key("summary_normal").text(question);
+        question.write(out, "question");
+        question.write(out, "summary_normal");
         out.key("timeout_seconds").raw(&seconds.to_string());
         let kind = match &member.kind {
             MemberKind::Text => "freetext",
@@ -107,15 +111,18 @@ async fn ask_member(hook: &mut Hook, question: &str, member: &Member) -> Result<
         out.key("accepted_response_kinds");
         out.array(|out| out.text(kind));
         if let MemberKind::Choice(choices) = &member.kind {
-            out.key("choices");
-            out.array(|out| {
-                for (value, label) in choices {
-                    out.object(|out| {
-                        out.key("value").text(value);
-                        out.key("label").text(label);
-                    });
-                }
-            });
+            // The labels are the server's, so they are the same in each language.
+            for name in ["choices", "choices_es", "choices_yo"] {
+                out.key(name);
+                out.array(|out| {
+                    for (value, label) in choices {
+                        out.object(|out| {
+                            out.key("value").text(value);
+                            out.key("label").text(label);
+                        });
+                    }
+                });
+            }
         }
     });
     let (session, token, key) = {
@@ -193,7 +200,7 @@ fn read_members(schema: &JsonValue<'_>) -> Option<Vec<Member>> {
             let choices: Vec<_> = values?
                 .into_iter()
                 .enumerate()
-                .map(|(at, value)| (value.clone(), speakable(&label(at, &value), 200)))
+                .map(|(at, value)| (value.clone(), speakable(&label(at, &value), 200, Language::English)))
                 .collect();
             if choices.len() < 2 || choices.len() > MAX_CHOICES {
                 return None;
@@ -208,7 +215,7 @@ fn read_members(schema: &JsonValue<'_>) -> Option<Vec<Member>> {
             }
         };
         let is_required = required.contains(&name);
-        members.push(Member { title: speakable(&title, 200), name, kind, is_required });
+        members.push(Member { title: speakable(&title, 200, Language::English), name, kind, is_required });
     }
     (members.len() <= MAX_MEMBERS).then_some(members)
 }

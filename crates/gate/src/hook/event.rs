@@ -4,7 +4,7 @@ use seal::json::{JsonKind, JsonValue, OwnedDoc, TapeWriter, write_object};
 use seal::{Digest, action_digest};
 
 use super::{Gate, Harness};
-use crate::risk::{self, Assessment, RiskClass};
+use crate::risk::{self, Assessment, Folders, RiskClass};
 
 /// What an event is about. The names differ between harnesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl HookEvent {
                 | EventKind::PermissionRequest
                 | EventKind::PermissionDenied
         );
-        let call = if has_call { read_call(&name, &root) } else { None };
+        let call = if has_call { read_call(harness, &name, &root) } else { None };
         Some(Self { harness, kind, name, session, agent, call, doc })
     }
 
@@ -206,7 +206,7 @@ fn claude_event_kind(name: &str) -> EventKind {
     }
 }
 
-fn read_call(name: &str, root: &JsonValue<'_>) -> Option<ToolCall> {
+fn read_call(harness: Harness, name: &str, root: &JsonValue<'_>) -> Option<ToolCall> {
     let id = first_text(root, &["tool_use_id", "toolUseId", "callID"]).filter(|id| !id.is_empty());
     // Cursor's events about commands and files have no tool name.
     let (tool, input) = match name {
@@ -255,8 +255,9 @@ fn read_call(name: &str, root: &JsonValue<'_>) -> Option<ToolCall> {
         let hash = Digest::of(input.source().as_bytes()).to_string();
         write_object(|out| out.key("input_hash").text(&hash))
     };
-    let folder = working_folder(root);
-    let assessment = risk::assess(&tool, &input.doc().root(), folder.as_deref());
+    let (working, project) = (working_folder(root), project_folder(harness));
+    let folders = Folders { working: working.as_deref(), project: project.as_deref() };
+    let assessment = risk::assess(&tool, &input.doc().root(), folders);
     Some(ToolCall { tool, id, input, digest, bound_arguments, assessment })
 }
 
@@ -283,6 +284,11 @@ fn effect_digest(tool: &str, input: &JsonValue<'_>) -> String {
 fn working_folder(root: &JsonValue<'_>) -> Option<String> {
     let given = first_text(root, &["cwd"]).filter(|folder| !folder.is_empty());
     given.or_else(|| Some(root.member("workspace_roots")?.items().next()?.text()?.into_owned()))
+}
+
+/// The folder in which the harness was started. Claude Code keeps the folder that one command changes to for the next one.
+fn project_folder(harness: Harness) -> Option<String> {
+    std::env::var("CLAUDE_PROJECT_DIR").ok().filter(|_| harness == Harness::Claude)
 }
 
 fn first_text(root: &JsonValue<'_>, names: &[&str]) -> Option<String> {

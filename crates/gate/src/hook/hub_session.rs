@@ -11,6 +11,7 @@ use super::event::HookEvent;
 use super::session_store::{CallPhase, HookRecord, LockedRecord, SessionStore, WaitMark};
 use super::{Gate, HookOptions};
 use crate::description::speakable;
+use crate::phrases::{GateText, Language, texts};
 
 /// How long a request to the hub may take, in addition to the time that it waits for an answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
@@ -208,16 +209,21 @@ impl Hook {
     fn session_body(&self, parent: Option<&str>) -> String {
         let name = self.event.harness.display_name();
         let folder = self.event.working_folder().unwrap_or_default();
-        let project = folder.rsplit('/').find(|part| !part.is_empty()).unwrap_or("this folder");
-        let project = speakable(project, 100);
-        let subagent = self.event.text("agent_type").map(|kind| speakable(&kind, 100));
-        let summary = match (parent, &subagent) {
-            (None, _) => format!("Working in {project}."),
-            (Some(_), Some(kind)) => format!("Subagent {kind}, working in {project}."),
-            (Some(_), None) => format!("Subagent, working in {project}."),
-        };
+        let project = folder.rsplit('/').find(|part| !part.is_empty());
+        let subagent = self.event.text("agent_type").map(|kind| speakable(&kind, 100, Language::English));
+        let summary = GateText::new(|language| {
+            let project = match project {
+                Some(project) => speakable(project, 100, language),
+                None => texts::THIS_FOLDER.fill(language, &[]),
+            };
+            match (parent, &subagent) {
+                (None, _) => texts::WORKING_IN.fill(language, &[&project]),
+                (Some(_), Some(kind)) => texts::SUBAGENT_KIND.fill(language, &[kind, &project]),
+                (Some(_), None) => texts::SUBAGENT.fill(language, &[&project]),
+            }
+        });
         write_object(|out| {
-            out.key("summary_normal").text(&summary);
+            summary.write(out, "summary_normal");
             out.key("producer");
             out.object(|out| {
                 // A token has its own agent id.
@@ -235,7 +241,17 @@ impl Hook {
                 &if parent.is_some() { SUBAGENT_LEASE_SECONDS } else { SESSION_LEASE_SECONDS }.to_string(),
             );
             out.key("states");
-            out.raw(&format!(r#"[{{"state":"{REQUESTING_TOOL}","words":{{"en":"About to use a tool."}}}}]"#));
+            out.array(|out| {
+                out.object(|out| {
+                    out.key("state").text(REQUESTING_TOOL);
+                    out.key("words");
+                    out.object(|out| {
+                        for language in Language::ALL {
+                            out.key(language.tag()).text(&texts::ABOUT_TO_USE.fill(language, &[]));
+                        }
+                    });
+                });
+            });
             if let Some(parent) = parent {
                 out.key("parent").text(parent);
             }

@@ -7,6 +7,7 @@ use super::hub_session::{Hook, HubError, REQUESTING_TOOL, aaep_tool_name, write_
 use super::permission::{find_or_add, invoked_event, sentence};
 use super::session_store::{CallPhase, CallRecord, LockedRecord};
 use crate::description::{describe_call, speakable};
+use crate::phrases::{GateText, Language, Phrase, texts};
 
 /// Maximum number of characters of a tool's result that are read aloud.
 const MAX_RESULT_CHARS: usize = 400;
@@ -67,11 +68,11 @@ fn next_number(locked: &mut LockedRecord) -> u64 {
     locked.record.call_count
 }
 
-fn state_event(state: &str, summary: Option<&str>) -> String {
+fn state_event(state: &str, summary: Option<&GateText>) -> String {
     write_event("state.changed", |out| {
         out.key("to_state").text(state);
         if let Some(summary) = summary {
-            out.key("summary_normal").text(summary);
+            summary.write(out, "summary_normal");
         }
     })
 }
@@ -94,7 +95,7 @@ async fn before_tool(hook: &mut Hook) -> Result<(), HubError> {
     let event = if begins_now {
         invoked_event(&call, &description, &key, false)
     } else {
-        state_event(REQUESTING_TOOL, Some(&sentence(&description.text())))
+        state_event(REQUESTING_TOOL, Some(&description.map(sentence)))
     };
     locked.save()?;
     hook.send_events(&mut locked, &format!("before {key}"), &[event]).await?;
@@ -123,7 +124,7 @@ async fn after_tool(hook: &mut Hook) -> Result<(), HubError> {
     let number = next_number(&mut locked);
     let key = known.as_ref().map_or_else(|| call.id.clone(), |known| Some(known.key.clone()));
     let key = key.unwrap_or_else(|| format!("{}#{number}", call.digest));
-    let mut alarm = None;
+    let mut alarm: Option<&Phrase> = None;
     let (mut is_invoked, mut is_refused) = (false, false);
     if let Some(known) = &known {
         is_invoked = known.is_invoked;
@@ -132,10 +133,8 @@ async fn after_tool(hook: &mut Hook) -> Result<(), HubError> {
             drop(hook.withdraw(&session, token).await);
         }
         alarm = match known.phase {
-            CallPhase::Accepted if known.digest != call.digest => {
-                Some("this call is not the one that you permitted. Its arguments were changed after your yes")
-            }
-            CallPhase::Refused => Some("this call was made, although you did not permit it"),
+            CallPhase::Accepted if known.digest != call.digest => Some(&texts::ALARM_CHANGED),
+            CallPhase::Refused => Some(&texts::ALARM_REFUSED),
             _ => None,
         };
     }
@@ -143,24 +142,35 @@ async fn after_tool(hook: &mut Hook) -> Result<(), HubError> {
         && !known.is_some_and(|known| known.phase == CallPhase::Accepted)
         && hook.needs_consent()
     {
-        alarm = Some("this call was made without asking you");
+        alarm = Some(&texts::ALARM_UNASKED);
     }
     if let Some(alarm) = alarm.filter(|_| is_refused) {
-        // The hub rightly refuses to announce a call that a person refused, so the alarm is plain text.
-        let text = format!("Alarm: {alarm}: {}", sentence(&description.text()));
-        hook.send_output(&mut locked, &format!("after {key}"), &key, &text, true).await?;
+        // The hub rightly refuses to announce a call that a person refused, so the alarm is plain text, which has only one language.
+        let text = alarm_text(alarm, &description);
+        hook.send_output(&mut locked, &format!("after {key}"), &key, text.english(), true).await?;
         return Ok(locked.save()?);
     }
     let mut events = Vec::new();
     if !is_invoked {
         events.push(invoked_event(&call, &description, &key, false));
     }
-    events.push(completed_event(hook, &call, &key, &description.text(), alarm));
+    events.push(completed_event(hook, &call, &key, &description, alarm));
     hook.send_events(&mut locked, &format!("after {key}"), &events).await?;
     Ok(locked.save()?)
 }
 
-fn completed_event(hook: &Hook, call: &ToolCall, key: &str, action: &str, alarm: Option<&str>) -> String {
+/// An alarm about a call.
+fn alarm_text(alarm: &Phrase, action: &GateText) -> GateText {
+    GateText::new(|language| alarm.fill(language, &[&sentence(action.text(language))]))
+}
+
+fn completed_event(
+    hook: &Hook,
+    call: &ToolCall,
+    key: &str,
+    action: &GateText,
+    alarm: Option<&Phrase>,
+) -> String {
     let event = hook.event();
     let result = event.root().member("tool_response").or_else(|| event.root().member("output"));
     let result = result.or_else(|| event.root().member("result_json"));
@@ -174,11 +184,12 @@ fn completed_event(hook: &Hook, call: &ToolCall, key: &str, action: &str, alarm:
             result.member("error").is_some_and(|error| error.kind() != JsonKind::Null)
                 || result.member("is_error").is_some_and(|error| error.as_bool() == Some(true))
         });
-    let text = match (&error, &result) {
-        (Some(error), _) => speakable(error, MAX_RESULT_CHARS),
-        (None, Some(result)) => result_text(&call.tool, result),
+    let text = GateText::new(|language| match (&error, &result) {
+        (Some(error), _) => speakable(error, MAX_RESULT_CHARS, language),
+        (None, Some(result)) => result_text(&call.tool, result, language),
         (None, None) => String::new(),
-    };
+    });
+    let text = Some(text).filter(|text| !text.english().is_empty());
     let is_error = has_failed || is_interrupted || alarm.is_some();
     write_event("tool.completed", |out| {
         out.key("tool").text(&aaep_tool_name(&call.tool));
@@ -190,22 +201,22 @@ fn completed_event(hook: &Hook, call: &ToolCall, key: &str, action: &str, alarm:
             out.key("duration_ms").raw(&duration.to_string());
         }
         if let Some(alarm) = alarm {
-            let text = format!("Alarm: {alarm}: {}", sentence(action));
+            let text = alarm_text(alarm, action);
             out.plain_member("urgency", "critical");
-            out.key("summary_normal").text(&text);
-            out.key("error_message").text(&text);
+            text.write(out, "summary_normal");
+            text.write(out, "error_message");
         } else if is_error {
-            let what = if is_interrupted { "Interrupted." } else { "It failed." };
-            out.key("summary_normal").text(what);
-            out.key("error_message").text(if text.is_empty() { what } else { &text });
+            let what: GateText = if is_interrupted { &texts::INTERRUPTED } else { &texts::FAILED }.into();
+            what.write(out, "summary_normal");
+            text.as_ref().unwrap_or(&what).write(out, "error_message");
         } else {
-            out.key("summary_normal").text(if text.is_empty() { "Done." } else { &text });
+            text.unwrap_or_else(|| (&texts::DONE).into()).write(out, "summary_normal");
         }
     })
 }
 
 /// Puts a result into words. The content of files is not read aloud.
-fn result_text(tool: &str, result: &JsonValue<'_>) -> String {
+fn result_text(tool: &str, result: &JsonValue<'_>, language: Language) -> String {
     let lower = tool.to_ascii_lowercase();
     if ["edit", "write", "replace", "patch", "todo"].iter().any(|name| lower.contains(name)) {
         return String::new();
@@ -215,11 +226,11 @@ fn result_text(tool: &str, result: &JsonValue<'_>) -> String {
         let lines = text.lines().count();
         return match lines {
             0 => String::new(),
-            1 => "1 line.".to_owned(),
-            lines => format!("{lines} lines."),
+            1 => texts::LINE.fill(language, &[]),
+            lines => texts::LINES.fill(language, &[&lines.to_string()]),
         };
     }
-    speakable(text.trim(), MAX_RESULT_CHARS)
+    speakable(text.trim(), MAX_RESULT_CHARS, language)
 }
 
 /// Finds the text in a result, whose form differs between tools and harnesses.
@@ -275,12 +286,14 @@ async fn permission_request(hook: &mut Hook) -> Result<(), HubError> {
     let Some(call) = hook.event().call.clone() else { return Ok(()) };
     let mut questions = Vec::new();
     for question in call.input.doc().root().member("questions").iter().flat_map(JsonValue::items) {
-        let text = question.member("question").and_then(|text| Some(speakable(&text.text()?, 1000)));
+        let text = question
+            .member("question")
+            .and_then(|text| Some(speakable(&text.text()?, 1000, Language::English)));
         let labels: Vec<String> = question
             .member("options")
             .iter()
             .flat_map(JsonValue::items)
-            .filter_map(|option| Some(speakable(&option.member("label")?.text()?, 200)))
+            .filter_map(|option| Some(speakable(&option.member("label")?.text()?, 200, Language::English)))
             .collect();
         questions.push(format!("{} Choices: {}.", text.unwrap_or_default(), labels.join(", ")));
     }
@@ -309,7 +322,7 @@ async fn permission_denied(hook: &mut Hook) -> Result<(), HubError> {
         let text = format!(
             "Not permitted by {}: {}",
             hook.event().harness.display_name(),
-            sentence(&description.text())
+            sentence(description.english())
         );
         let what = format!("denied {}", known.key);
         hook.send_output(&mut locked, &what, &what, &text, true).await?;
@@ -339,7 +352,7 @@ async fn notification(hook: &mut Hook) -> Result<(), HubError> {
     };
     let number = next_number(&mut locked);
     let what = format!("notification {number}");
-    let text = sentence(&speakable(&message, MAX_NOTIFICATION_CHARS));
+    let text = sentence(&speakable(&message, MAX_NOTIFICATION_CHARS, Language::English));
     hook.send_output(&mut locked, &what, &what, &text, true).await?;
     Ok(locked.save()?)
 }
@@ -365,7 +378,7 @@ async fn message(hook: &mut Hook) -> Result<(), HubError> {
     record.set_heard_text(heard);
     let output = if id.is_empty() { format!("message {}", next_number(&mut locked)) } else { id.clone() };
     locked.save()?;
-    let text = speakable(&delta, MAX_PROSE_CHARS);
+    let text = speakable(&delta, MAX_PROSE_CHARS, Language::English);
     if text.trim().is_empty() && !is_final {
         return Ok(());
     }
@@ -382,7 +395,7 @@ async fn stop(hook: &mut Hook) -> Result<(), HubError> {
     withdraw_questions(hook, &mut locked, |_| true).await;
     locked.record.calls.clear();
     let number = next_number(&mut locked);
-    let text = format!("{} is waiting for you.", hook.event().harness.display_name());
+    let text = texts::WAITING.with(&[hook.event().harness.display_name()]);
     let event = state_event("idle", Some(&text));
     hook.send_events(&mut locked, &format!("stop {number}"), &[event]).await?;
     Ok(locked.save()?)
@@ -408,7 +421,8 @@ async fn speak_last_message(hook: &mut Hook) -> Result<(), HubError> {
     let number = next_number(&mut locked);
     locked.save()?;
     let what = format!("last message {number}");
-    hook.send_output(&mut locked, &what, &what, &speakable(&rest, MAX_PROSE_CHARS), true).await?;
+    hook.send_output(&mut locked, &what, &what, &speakable(&rest, MAX_PROSE_CHARS, Language::English), true)
+        .await?;
     Ok(locked.save()?)
 }
 
@@ -419,7 +433,9 @@ async fn end_session(hook: &mut Hook) -> Result<(), HubError> {
         return Ok(());
     }
     withdraw_questions(hook, &mut locked, |_| true).await;
-    let event = write_event("session.completed", |out| out.key("summary_normal").text("Done."));
+    let event = write_event("session.completed", |out| {
+        GateText::from(&texts::DONE).write(out, "summary_normal");
+    });
     let sent = hook.send_events(&mut locked, "end", &[event]).await;
     locked.record.hub_session = None;
     locked.record.generation += 1;

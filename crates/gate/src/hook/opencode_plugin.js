@@ -32,7 +32,7 @@ async function tell(event) {
   }
 }
 
-export const Sayso = async ({ directory, serverUrl }) => {
+export const Sayso = async ({ directory, client }) => {
   const spoken = new Set();
   const base = (name, session) => ({ hook_event_name: name, session_id: session ?? "unknown", cwd: directory });
 
@@ -49,11 +49,13 @@ export const Sayso = async ({ directory, serverUrl }) => {
     }
     const reply = answer.decision === "allow" ? "once" : answer.decision === "deny" ? "reject" : null;
     if (!reply) return;
-    await fetch(new URL(`/permission/${id}/reply`, serverUrl), {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(reply === "reject" ? { reply, message: answer.reason } : { reply }),
-    }).catch(() => {});
+    // The client reaches opencode in its own process, too: on its screen, opencode has no server that listens. The client's typed
+    // method cannot give a reason, so it is the second choice.
+    const body = reply === "reject" ? { reply, message: answer.reason } : { reply };
+    const message = { url: "/permission/{id}/reply", path: { id }, headers: { "Content-Type": "application/json" }, body };
+    const typed = { path: { id: sessionID, permissionID: id }, body: { response: reply } };
+    const sent = client._client?.post ? client._client.post(message) : client.postSessionIdPermissionsPermissionId(typed);
+    await sent.catch(() => {});
   }
 
   return {

@@ -8,7 +8,8 @@ use super::answer::HookAnswer;
 use super::event::{EventKind, ToolCall};
 use super::hub_session::{Hook, HubError, OwnQuestion, aaep_tool_name, member_text, write_event};
 use super::session_store::{CallPhase, CallRecord, HookRecord, LockedRecord};
-use crate::description::{CallDescription, describe_call, speakable};
+use crate::description::{describe_call, speakable};
+use crate::phrases::{GateText, Language};
 use crate::risk::RiskClass;
 
 /// How long the hook tries to reach a hub again that was lost during a question. A hub that restarts knows the question.
@@ -72,12 +73,20 @@ pub(super) fn report(error: &HubError) {
 
 async fn ask_person(hook: &mut Hook, call: &ToolCall) -> Result<Outcome, HubError> {
     let description = describe_call(&call.tool, &call.input.doc().root());
-    let (key, session, token) = {
+    let mut own_key: Option<String> = None;
+    let (key, session, token) = loop {
         let mut locked = hook.lock().await?;
         hook.ensure_session(&mut locked).await?;
         let abandoned = abandoned_keys(&locked)?;
         let is_abandoned = |known: &CallRecord| abandoned.contains(&known.key);
-        let at = find_or_add(&mut locked.record, call, &hook.event().name, is_abandoned);
+        let at = match &own_key {
+            None => find_or_add(&mut locked.record, call, &hook.event().name, is_abandoned),
+            Some(key) => match locked.record.calls.iter().position(|known| known.key == *key) {
+                Some(at) => at,
+                // The turn ended meanwhile.
+                None => return Ok(Outcome::Withdrawn),
+            },
+        };
         let record = &locked.record.calls[at];
         match record.phase {
             // An earlier event of the same call was answered.
@@ -86,6 +95,25 @@ async fn ask_person(hook: &mut Hook, call: &ToolCall) -> Result<Outcome, HubErro
             CallPhase::Announced | CallPhase::Asked => {}
         }
         let key = record.key.clone();
+        // The hub asks only one question about an action at a time, and a yes permits one call. So this one waits for its turn.
+        let earlier = locked.record.calls.iter().find(|known| {
+            known.key != key
+                && known.digest == call.digest
+                && known.phase == CallPhase::Asked
+                && !abandoned.contains(&known.key)
+        });
+        if record.phase == CallPhase::Announced
+            && let Some(token) = earlier.and_then(|known| known.reply_token.clone())
+        {
+            let session = locked.record.hub_session.clone().ok_or(HubError::InvalidAnswer)?;
+            own_key = Some(key);
+            locked.save()?;
+            drop(locked);
+            if !wait_for_turn(hook, &session, &token).await? {
+                return Ok(Outcome::Refused("nobody answered in time".to_owned()));
+            }
+            continue;
+        }
         let body = question_body(hook, call, &description, &key);
         let mut token = record.reply_token.clone();
         if record.phase == CallPhase::Asked && abandoned.contains(&record.key) {
@@ -130,7 +158,7 @@ async fn ask_person(hook: &mut Hook, call: &ToolCall) -> Result<Outcome, HubErro
         };
         locked.save()?;
         let session = locked.record.hub_session.clone().ok_or(HubError::InvalidAnswer)?;
-        (key, session, token)
+        break (key, session, token);
     };
     let answer = wait(hook, &session, &token).await?;
     let outcome = read_outcome(&answer);
@@ -177,6 +205,23 @@ async fn ask_person(hook: &mut Hook, call: &ToolCall) -> Result<Outcome, HubErro
     locked.save()?;
     locked.clear_mark(&question);
     Ok(outcome)
+}
+
+/// Waits until the question about an identical call may have ended. Returns false if the hook must answer now.
+async fn wait_for_turn(hook: &mut Hook, session: &str, token: &str) -> Result<bool, HubError> {
+    let left = hook.give_up_at().saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Ok(false);
+    }
+    let answer = tokio::select! {
+        answer = hook.wait_for_answer(session, token, left.clamp(Duration::from_secs(1), MAX_WAIT)) => answer?,
+        () = tokio::time::sleep(left) => return Ok(false),
+    };
+    if member_text(&answer, "status").as_deref() != Some("pending") {
+        // The process that asked has to store the answer first.
+        tokio::time::sleep(RECONNECT_DELAY.min(left)).await;
+    }
+    Ok(true)
 }
 
 /// Asks. If the hub is lost before it answers, the question may have been asked, so the same request is repeated.
@@ -325,13 +370,14 @@ fn read_outcome(answer: &OwnedDoc) -> Outcome {
     }
 }
 
-fn question_body(hook: &Hook, call: &ToolCall, description: &CallDescription, key: &str) -> String {
+fn question_body(hook: &Hook, call: &ToolCall, description: &GateText, key: &str) -> String {
     let seconds = hook.question_seconds(QUESTION_MARGIN_SECONDS);
-    let folder = hook.event().working_folder().map(|folder| speakable(&folder, 300));
+    let folder = hook.event().working_folder().map(|folder| speakable(&folder, 300, Language::English));
     write_object(|out| {
-        out.key("action").text(&sentence(&description.text()));
-        out.key("consequence").text(&call.assessment.reason);
-        out.key("summary_normal").text(&sentence(&description.text()));
+        let action = description.map(sentence);
+        action.write(out, "action");
+        call.assessment.reason.write(out, "consequence");
+        action.write(out, "summary_normal");
         out.key("timeout_seconds").raw(&seconds.to_string());
         out.plain_member("default_decision", "reject");
         write_risk(out, call);
@@ -354,14 +400,14 @@ fn write_risk(out: &mut seal::json::JsonWriter, call: &ToolCall) {
 /// Writes the event that a call begins. `is_permitted` says that a person permitted it; only then the event states its risk.
 pub(super) fn invoked_event(
     call: &ToolCall,
-    description: &CallDescription,
+    description: &GateText,
     key: &str,
     is_permitted: bool,
 ) -> String {
     write_event("tool.invoked", |out| {
         out.key("tool").text(&aaep_tool_name(&call.tool));
         out.key("tool_call_id").text(key);
-        out.key("summary_normal").text(&sentence(&description.text()));
+        description.map(sentence).write(out, "summary_normal");
         if is_permitted {
             write_risk(out, call);
             out.key("arguments").raw(&call.bound_arguments);

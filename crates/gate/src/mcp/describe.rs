@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use seal::json::{JsonKind, JsonValue, Tape};
 
+use crate::phrases::{Language, Phrase, texts};
+
 /// Maximum number of characters of one text in a sentence. The question's details contain the whole text.
 const MAX_VALUE_CHARS: usize = 600;
 /// Maximum number of characters of all arguments in a sentence.
@@ -16,25 +18,28 @@ const MAX_DEPTH: usize = 4;
 const MAX_NAME_CHARS: usize = 100;
 
 /// Returns a sentence that names each argument with its value, or `None` if there are no arguments.
-pub(crate) fn describe_arguments(arguments: Option<&JsonValue<'_>>) -> Option<String> {
+pub(crate) fn describe_arguments(arguments: Option<&JsonValue<'_>>, language: Language) -> Option<String> {
     let arguments = arguments?;
     if arguments.kind() != JsonKind::Object {
-        return Some(format!("The argument is {}.", describe_value(arguments, 0)));
+        return Some(texts::ARGUMENT_IS.fill(language, &[&describe_value(arguments, 0, language)]));
     }
     let mut text = String::new();
     let total = arguments.members().count();
     for (index, (key, value)) in arguments.members().enumerate() {
         if text.len() > MAX_ARGUMENTS_CHARS {
             let rest = total - index;
-            let (noun, verb) = if rest == 1 { ("argument", "is") } else { ("arguments", "are") };
-            let _ = write!(text, " {rest} more {noun} {verb} only in the details.");
+            text.push(' ');
+            text.push_str(&match rest {
+                1 => texts::ARGUMENT_IN_DETAILS.fill(language, &[]),
+                rest => texts::ARGUMENTS_IN_DETAILS.fill(language, &[&rest.to_string()]),
+            });
             break;
         }
         if index > 0 {
             text.push(' ');
         }
-        let name = make_harmless(&key.text().unwrap_or_default(), MAX_NAME_CHARS);
-        let value = describe_value(&value, 0);
+        let name = make_harmless(&key.text().unwrap_or_default(), MAX_NAME_CHARS, language);
+        let value = describe_value(&value, 0, language);
         let end = if value.ends_with(['.', '!', '?']) { "" } else { "." };
         let _ = write!(text, "{name}: {value}{end}");
     }
@@ -42,11 +47,15 @@ pub(crate) fn describe_arguments(arguments: Option<&JsonValue<'_>>) -> Option<St
 }
 
 /// Returns a sentence about the parameters of a call besides its arguments, together with the sentence about the arguments.
-pub(crate) fn describe_other_params(others: &str, argument_words: Option<String>) -> String {
+pub(crate) fn describe_other_params(
+    others: &str,
+    argument_words: Option<String>,
+    language: Language,
+) -> String {
     let mut tape = Tape::default();
-    let words = tape.read(others).ok().and_then(|doc| describe_arguments(Some(&doc.root())));
-    let words = make_harmless(words.as_deref().unwrap_or(others), MAX_OTHER_PARAMS_CHARS);
-    let words = format!("Besides its arguments, the call has: {words}");
+    let words = tape.read(others).ok().and_then(|doc| describe_arguments(Some(&doc.root()), language));
+    let words = make_harmless(words.as_deref().unwrap_or(others), MAX_OTHER_PARAMS_CHARS, language);
+    let words = texts::BESIDES.fill(language, &[&words]);
     match argument_words {
         None => words,
         // What comes last in a very long text could be cut.
@@ -55,33 +64,36 @@ pub(crate) fn describe_other_params(others: &str, argument_words: Option<String>
     }
 }
 
-fn describe_value(value: &JsonValue<'_>, depth: usize) -> String {
+fn describe_value(value: &JsonValue<'_>, depth: usize, language: Language) -> String {
     if depth >= MAX_DEPTH {
-        return make_harmless(value.source(), MAX_VALUE_CHARS);
+        return make_harmless(value.source(), MAX_VALUE_CHARS, language);
     }
     match value.kind() {
-        JsonKind::Null => "nothing".to_owned(),
-        JsonKind::Bool => if value.as_bool() == Some(true) { "yes" } else { "no" }.to_owned(),
-        JsonKind::Number => make_harmless(value.source(), MAX_VALUE_CHARS),
+        JsonKind::Null => texts::NOTHING.fill(language, &[]),
+        JsonKind::Bool => {
+            let is_true = value.as_bool() == Some(true);
+            if is_true { texts::YES } else { texts::NO }.fill(language, &[])
+        }
+        JsonKind::Number => make_harmless(value.source(), MAX_VALUE_CHARS, language),
         JsonKind::Text => match &*value.text().unwrap_or_default() {
-            "" => "an empty text".to_owned(),
-            text => make_harmless(text, MAX_VALUE_CHARS),
+            "" => texts::EMPTY_TEXT.fill(language, &[]),
+            text => make_harmless(text, MAX_VALUE_CHARS, language),
         },
         JsonKind::Array => {
-            let items = value.items().map(|item| describe_value(&item, depth + 1));
-            list(items, "an empty list", |count| format!("{count} values"))
+            let items = value.items().map(|item| describe_value(&item, depth + 1, language));
+            list(items, &texts::EMPTY_LIST, &texts::VALUES, language)
         }
         JsonKind::Object => {
             let members = value.members().map(|(key, value)| {
-                let name = make_harmless(&key.text().unwrap_or_default(), MAX_NAME_CHARS);
-                format!("{name} {}", describe_value(&value, depth + 1))
+                let name = make_harmless(&key.text().unwrap_or_default(), MAX_NAME_CHARS, language);
+                format!("{name} {}", describe_value(&value, depth + 1, language))
             });
-            list(members, "an empty object", |count| format!("{count} members"))
+            list(members, &texts::EMPTY_OBJECT, &texts::MEMBERS, language)
         }
     }
 }
 
-fn list(items: impl Iterator<Item = String>, empty: &str, count: impl Fn(usize) -> String) -> String {
+fn list(items: impl Iterator<Item = String>, empty: &Phrase, several: &Phrase, language: Language) -> String {
     let mut text = String::new();
     let mut total = 0_usize;
     for item in items {
@@ -95,24 +107,24 @@ fn list(items: impl Iterator<Item = String>, empty: &str, count: impl Fn(usize) 
         text.push_str(&item);
     }
     match total {
-        0 => empty.to_owned(),
+        0 => empty.fill(language, &[]),
         1 => text,
-        _ => format!("{}: {text}", count(total)),
+        _ => several.fill(language, &[&total.to_string(), &text]),
     }
 }
 
 /// Returns a text that can be read aloud and shown in a terminal: control characters and bidirectional controls are named, line
 /// breaks become spaces, and a long text is cut, with its length.
-pub(crate) fn make_harmless(text: &str, max_chars: usize) -> String {
+pub(crate) fn make_harmless(text: &str, max_chars: usize, language: Language) -> String {
     let total = text.chars().count();
     let cut: String =
         text.chars().take(max_chars).map(|c| if matches!(c, '\n' | '\t') { ' ' } else { c }).collect();
-    let name = |code: u32| format!("(control character U+{code:04X})");
-    let mut harmless = seal::escape_controls(&cut, name);
-    if total > max_chars {
-        let _ = write!(harmless, "… (the first {max_chars} of {total} characters; the details have all)");
+    let name = |code: u32| texts::CONTROL_CHARACTER.fill(language, &[&format!("{code:04X}")]);
+    let harmless = seal::escape_controls(&cut, name);
+    if total <= max_chars {
+        return harmless;
     }
-    harmless
+    texts::FIRST_OF.fill(language, &[&harmless, &max_chars.to_string(), &total.to_string()])
 }
 
 #[cfg(test)]
@@ -121,7 +133,7 @@ mod tests {
 
     fn words(text: &str) -> Option<String> {
         let mut tape = Tape::default();
-        describe_arguments(Some(&tape.read(text).unwrap().root()))
+        describe_arguments(Some(&tape.read(text).unwrap().root()), Language::English)
     }
 
     #[test]

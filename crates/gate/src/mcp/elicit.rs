@@ -7,6 +7,7 @@ use seal::json::{JsonKind, JsonValue, JsonWriter, Tape, write_object};
 
 use super::describe::make_harmless;
 use super::message::RequestId;
+use crate::phrases::{GateText, Language, texts};
 
 /// Maximum number of fields of a form. A longer form is left to the host.
 const MAX_FIELDS: usize = 16;
@@ -84,9 +85,9 @@ impl Form {
         let mut tape = Tape::default();
         let doc = tape.read(request).ok()?;
         let params = doc.root().member("params")?;
-        let message = make_harmless(&params.member("message")?.text()?, MAX_TEXT_CHARS);
+        let message = make_harmless(&params.member("message")?.text()?, MAX_TEXT_CHARS, Language::English);
         if params.member("mode").is_some_and(|mode| mode.is_text("url")) {
-            let url = make_harmless(&params.member("url")?.text()?, MAX_TEXT_CHARS);
+            let url = make_harmless(&params.member("url")?.text()?, MAX_TEXT_CHARS, Language::English);
             return Some(Self { message, url: Some(url), fields: Vec::new() });
         }
         let schema = params.member("requestedSchema")?;
@@ -101,19 +102,12 @@ impl Form {
         (fields.len() <= MAX_FIELDS).then_some(Self { message, url: None, fields })
     }
 
-    fn opening(&self) -> String {
+    fn opening(&self) -> GateText {
         match (&self.url, self.fields.len()) {
-            (Some(url), _) => {
-                format!("The server asks you to open a web page: {}. {} Do you want to?", url, self.message)
-            }
-            (None, 0) => format!("The server asks: {} Do you agree?", self.message),
-            (None, 1) => format!("The server asks: {} Do you want to answer here?", self.message),
-            (None, count) => {
-                format!(
-                    "The server asks: {} It has {count} fields. Do you want to answer here?",
-                    self.message
-                )
-            }
+            (Some(url), _) => texts::OPEN_PAGE.with(&[url, &self.message]),
+            (None, 0) => texts::DO_YOU_AGREE.with(&[&self.message]),
+            (None, 1) => texts::ANSWER_HERE.with(&[&self.message]),
+            (None, count) => texts::ANSWER_FIELDS_HERE.with(&[&self.message, &count.to_string()]),
         }
     }
 }
@@ -156,9 +150,11 @@ impl Field {
 fn describe_field(name: &str, field: &JsonValue<'_>) -> String {
     let text = |key| field.member(key).and_then(|text| text.text());
     let title = text("title").unwrap_or_else(|| name.to_owned().into());
-    let title = make_harmless(&title, MAX_TEXT_CHARS);
+    let title = make_harmless(&title, MAX_TEXT_CHARS, Language::English);
     match text("description") {
-        Some(description) => format!("{title}: {}", make_harmless(&description, MAX_TEXT_CHARS)),
+        Some(description) => {
+            format!("{title}: {}", make_harmless(&description, MAX_TEXT_CHARS, Language::English))
+        }
         None => format!("{title}?"),
     }
 }
@@ -193,7 +189,10 @@ fn read_kind(field: &JsonValue<'_>) -> Option<FieldKind> {
                 None => Some(FieldKind::Text),
                 Some(choices) if choices.is_empty() || choices.len() > MAX_CHOICES => None,
                 Some(choices) => Some(FieldKind::Choice(
-                    choices.into_iter().map(|(value, label)| (value, make_harmless(&label, 200))).collect(),
+                    choices
+                        .into_iter()
+                        .map(|(value, label)| (value, make_harmless(&label, 200, Language::English)))
+                        .collect(),
                 )),
             }
         }
@@ -212,7 +211,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(
-            form.opening(),
+            form.opening().english(),
             "The server asks: Who are you? It has 3 fields. Do you want to answer here?"
         );
         assert_eq!(form.fields[0].question, "name: Your name");

@@ -7,6 +7,7 @@ use sayso::{Error, Hub, Session, StopReason};
 use tokio::sync::Mutex;
 
 use super::limits::{HUB_CONNECT_TIMEOUT, HUB_RECONNECT_TIMEOUT, HUB_RETRY_DELAY};
+use crate::phrases::texts;
 
 /// The address of the hub, with the token.
 #[derive(Clone, Debug)]
@@ -85,7 +86,7 @@ impl HubLink {
         }
         let opened = async {
             let hub = builder.open().await?;
-            let text = format!("An agent uses the tools of the MCP server {}.", self.server);
+            let text = texts::MCP_SESSION.with(&[&self.server]);
             let session = hub.session("").summary_instead_of_request(text);
             let session = session.agent(agent_id(&self.server)).start().await?;
             Ok(OpenLink { hub, session: Arc::new(session) })
@@ -106,7 +107,7 @@ impl HubLink {
     pub(crate) async fn finish(&self) {
         let Some(OpenLink { hub, session }) = self.state.lock().await.open.take() else { return };
         if let Some(session) = Arc::into_inner(session) {
-            let _ = session.finish(format!("The MCP server {} is no longer used.", self.server)).await;
+            let _ = session.finish(texts::MCP_SESSION_ENDED.with(&[&self.server])).await;
         }
         hub.close().await;
     }

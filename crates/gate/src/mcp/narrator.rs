@@ -19,13 +19,14 @@ use super::outbox::lock;
 use super::outcome::CallOutcome;
 use super::pins::PinFile;
 use super::shared::GateShared;
+use crate::phrases::{GateText, around, texts};
 
 /// The yeses that are not spent yet, with the sessions in which they were given.
 type Grants = Arc<Mutex<HashMap<QuestionId, (Arc<Session>, Granted)>>>;
 
 /// What happens to a narrated call.
 enum CallNews {
-    Note(String),
+    Note(GateText),
     Finish(CallOutcome),
 }
 
@@ -227,7 +228,7 @@ impl Work {
     }
 
     async fn ask_person(&self, question: QuestionId, description: CallDescription) -> QuestionOutcome {
-        let short_name = description.short_name.clone();
+        let short_name = description.short_name.english().to_owned();
         let asked = async {
             let session = self.session(Need::Question).await?;
             let answer = session.ask(to_action(description)).await;
@@ -265,7 +266,7 @@ impl Work {
             return;
         };
         if is_late {
-            let text = "The agent repeats a call that you have allowed. Your earlier yes is used for it now.";
+            let text = GateText::from(&texts::EARLIER_YES);
             let _ = session.progress(ProgressUpdate::new(text)).await;
         }
         match session.start_call(granted).await {
@@ -291,9 +292,9 @@ impl Work {
     async fn narrate(self, description: CallDescription, mut news: mpsc::UnboundedReceiver<CallNews>) {
         let Ok(session) = self.session(Need::Narration).await else { return };
         let mut tool =
-            session.tool(&description.action_tool).says(format!("Using {}.", description.short_name));
-        if let Some(words) = &description.argument_words {
-            tool = tool.args_summary(words.as_str());
+            session.tool(&description.action_tool).says(around(&texts::USING, &description.short_name));
+        if let Some(words) = description.argument_words {
+            tool = tool.args_summary(words);
         }
         match tool.start().await {
             Ok(tool_call) => follow(&session, tool_call, &mut news).await,
@@ -325,15 +326,15 @@ async fn follow(session: &Session, tool_call: ToolCall<'_>, news: &mut mpsc::Unb
         };
         // If the hub is gone, nobody can be told.
         let _ = match outcome {
-            CallOutcome::Succeeded(None) => tool_call.succeed("It has finished.").await,
-            CallOutcome::Succeeded(Some(text)) => tool_call.succeed(format!("It has finished: {text}")).await,
-            CallOutcome::Failed(reason) => tool_call.fail(reason).await,
-            CallOutcome::Cancelled => tool_call.fail("it was cancelled").await,
-            CallOutcome::NotMade => {
-                tool_call.fail("it was not made, because the agent no longer waited for it").await
+            CallOutcome::Succeeded(None) => tool_call.succeed(GateText::from(&texts::FINISHED)).await,
+            CallOutcome::Succeeded(Some(text)) => {
+                tool_call.succeed(texts::FINISHED_WITH.with(&[&text])).await
             }
+            CallOutcome::Failed(reason) => tool_call.fail(reason).await,
+            CallOutcome::Cancelled => tool_call.fail(GateText::from(&texts::WAS_CANCELLED)).await,
+            CallOutcome::NotMade => tool_call.fail(GateText::from(&texts::WAS_NOT_MADE)).await,
             CallOutcome::NotContinued | CallOutcome::InputRequired { .. } | CallOutcome::Task(_) => {
-                tool_call.fail("its end is not known").await
+                tool_call.fail(GateText::from(&texts::END_UNKNOWN)).await
             }
         };
         return;
@@ -342,13 +343,14 @@ async fn follow(session: &Session, tool_call: ToolCall<'_>, news: &mut mpsc::Unb
 
 fn to_action(description: CallDescription) -> Action {
     let CallDescription { action_tool, arguments, says, argument_words, reason, short_name } = description;
-    let consequence = reason.map_or("", super::tools::AskReason::consequence);
     let mut action = Action::new(action_tool, arguments)
         .says(says)
-        .consequence(consequence)
-        .invocation_summary(format!("Using {short_name}."))
+        .invocation_summary(around(&texts::USING, &short_name))
         .risk(Risk::High)
         .answer_timeout(ANSWER_TIMEOUT);
+    if let Some(reason) = reason {
+        action = action.consequence(reason.consequence());
+    }
     if let Some(words) = argument_words {
         action = action.args_summary(words);
     }

@@ -8,6 +8,7 @@ use seal::{CanonicalWriter, Digest};
 use super::limits::{MAX_PINNED_TOOLS, MAX_TOOLS};
 use super::message::{is_same_ignoring_case, read_unambiguous};
 use super::trust::ServerTrust;
+use crate::phrases::{GateText, texts};
 
 /// A tool as the server last listed it.
 #[derive(Clone, Debug)]
@@ -81,23 +82,18 @@ impl AskReason {
     }
 
     /// Says what the call may do, for the question.
-    pub(crate) fn consequence(self) -> &'static str {
-        match self {
-            Self::Unknown => "The server has not described this tool, so it may change or destroy anything.",
-            Self::Unannotated => {
-                "The server does not say what this tool can change, so it may destroy something."
-            }
-            Self::Destructive => "The server says that this tool may destroy or overwrite something.",
-            Self::Modifying => "The server says that this tool changes something, but destroys nothing.",
-            Self::UntrustedReadOnly => {
-                "The server says that this tool only reads, but nobody has confirmed that the server can be trusted."
-            }
-            Self::Operator => "Your trust file says that you want to be asked about this tool.",
-            Self::Changed => {
-                "The description of this tool has changed since it was last allowed, so it may now do something else."
-            }
-            Self::Stopped => "You stopped this server's work before. With a yes, it continues.",
-        }
+    pub(crate) fn consequence(self) -> GateText {
+        let phrase = match self {
+            Self::Unknown => &texts::TOOL_UNKNOWN,
+            Self::Unannotated => &texts::TOOL_UNANNOTATED,
+            Self::Destructive => &texts::TOOL_DESTRUCTIVE,
+            Self::Modifying => &texts::TOOL_MODIFYING,
+            Self::UntrustedReadOnly => &texts::TOOL_UNTRUSTED,
+            Self::Operator => &texts::TOOL_OPERATOR,
+            Self::Changed => &texts::TOOL_CHANGED,
+            Self::Stopped => &texts::TOOL_STOPPED,
+        };
+        phrase.into()
     }
 }
 

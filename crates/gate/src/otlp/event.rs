@@ -9,6 +9,7 @@ use data_encoding::HEXLOWER;
 use seal::json::{JsonWriter, write_object};
 
 use super::report::{Report, ReportContent};
+use crate::phrases::{GateText, Language, texts};
 
 /// The context of the extension that marks a report.
 const CONTEXT: &str = "urn:sayso:context:opentelemetry:v1";
@@ -19,11 +20,13 @@ const CORE_CONTEXT: &str = "https://aaep-protocol.org/context/v1";
 pub(super) fn session_start(report: &Report, has_agent_id: bool) -> String {
     let name = report.agent.as_deref();
     write_object(|out| {
-        let subject = name.unwrap_or("an agent");
-        let text = format!(
-            "Reports about {subject}, after the fact. They come when the work is done, so nothing can be asked or stopped."
-        );
-        out.key("summary_normal").text(&text);
+        let text = GateText::new(|language| {
+            let subject = name.map_or_else(|| texts::AN_AGENT.fill(language, &[]), str::to_owned);
+            texts::REPORTS_ABOUT.fill(language, &[&subject])
+        });
+        text.write(out, "summary_normal");
+        out.key("localization_hints");
+        out.object(|out| out.plain_member("primary_language", Language::English.tag()));
         write_mark(out, report);
         let correlation = report.conversation.clone().unwrap_or_else(|| HEXLOWER.encode(&report.trace_id));
         out.key("correlation_id").text(&correlation);
@@ -41,10 +44,10 @@ pub(super) fn session_start(report: &Report, has_agent_id: bool) -> String {
 }
 
 /// Returns the event that ends a session.
-pub(super) fn session_end(reason: &str) -> String {
+pub(super) fn session_end(reason: &GateText) -> String {
     write_object(|out| {
         out.plain_member("type", "aaep:agent.session.completed");
-        out.key("summary_normal").text(reason);
+        reason.write(out, "summary_normal");
     })
 }
 
@@ -63,12 +66,12 @@ pub(super) fn publication(report: &Report) -> Publication {
         ReportContent::Output(text) => Publication::Output(text.clone()),
         ReportContent::Step { text, error } => Publication::Events(vec![write_object(|out| {
             out.plain_member("type", "aaep:agent.progress.updated");
-            let text = match error {
-                Some(error) => format!("Reported afterwards: {text} It failed: {error}"),
-                None => format!("Reported afterwards: {text}"),
-            };
-            out.key("progress").object(|out| out.key("description").text(&text));
-            out.key("summary_normal").text(&text);
+            let text = GateText::new(|language| match error {
+                Some(error) => texts::REPORTED_FAILURE.fill(language, &[text.text(language), error]),
+                None => texts::REPORTED.fill(language, &[text.text(language)]),
+            });
+            out.key("progress").object(|out| out.key("description").text(text.english()));
+            text.write(out, "summary_normal");
             write_mark(out, report);
         })]),
         ReportContent::Tool { name, arguments, result, error } => {
@@ -78,10 +81,9 @@ pub(super) fn publication(report: &Report) -> Publication {
                 out.plain_member("type", "aaep:agent.tool.invoked");
                 out.key("tool").text(name);
                 out.key("tool_call_id").text(&call_id);
-                let text = format!("Reported afterwards: {name} was used, and nobody was asked here.");
-                out.key("summary_normal").text(&text);
+                texts::REPORTED_USE.with(&[name]).write(out, "summary_normal");
                 if let Some(arguments) = arguments.as_deref().filter(|text| !text.trim().is_empty()) {
-                    out.key("args_summary").text(arguments);
+                    GateText::from(arguments.to_owned()).write(out, "args_summary");
                 }
                 write_mark(out, report);
             });
@@ -91,13 +93,13 @@ pub(super) fn publication(report: &Report) -> Publication {
                 out.key("tool_call_id").text(&call_id);
                 if let Some(error) = error {
                     out.plain_member("status", "error");
-                    out.key("error_message").text(error);
-                    out.key("summary_normal").text(&format!("{name} failed: {error}"));
+                    GateText::from(error.clone()).write(out, "error_message");
+                    texts::TOOL_FAILED.with(&[name, error]).write(out, "summary_normal");
                 } else {
                     out.plain_member("status", "success");
-                    let text = result.as_deref().filter(|text| !text.trim().is_empty());
-                    let default = format!("{name} has finished.");
-                    out.key("summary_normal").text(text.unwrap_or(&default));
+                    let text = result.clone().filter(|text| !text.trim().is_empty());
+                    let text = text.map_or_else(|| texts::HAS_FINISHED.with(&[name]), GateText::from);
+                    text.write(out, "summary_normal");
                 }
                 if let Some(duration) = report.duration_ms.and_then(|duration| i64::try_from(duration).ok()) {
                     out.key("duration_ms").integer(duration.min(MAX_DURATION_MS));

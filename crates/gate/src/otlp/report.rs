@@ -5,6 +5,7 @@ use seal::Digest;
 use seal::json::{JsonValue, Tape};
 
 use super::proto::{AnyValue, KeyValue, LogRecord, LogsRequest, Resource, Span, TraceRequest, Value};
+use crate::phrases::{GateText, texts};
 
 /// Maximum number of characters of a name.
 const MAX_NAME_CHARS: usize = 100;
@@ -53,7 +54,7 @@ pub(super) enum ReportContent {
     /// Something else ended.
     Step {
         /// What it was, as a sentence.
-        text: String,
+        text: GateText,
         /// Why it failed.
         error: Option<String>,
     },
@@ -146,7 +147,7 @@ fn read_span(span: &Span, service: Option<&str>, reports: &mut Vec<Report>) -> R
         duration_ms: (span.start_time_unix_nano > 0).then_some(duration_ns / 1_000_000),
         content: ReportContent::Output(String::new()),
     };
-    let step = |text: String| ReportContent::Step { text, error: error.clone() };
+    let step = |text: GateText| ReportContent::Step { text, error: error.clone() };
     let content = match operation {
         "execute_tool" => {
             let name = text_attribute(attributes, "gen_ai.tool.name");
@@ -160,13 +161,15 @@ fn read_span(span: &Span, service: Option<&str>, reports: &mut Vec<Report>) -> R
                 error,
             }
         }
-        "invoke_agent" | "invoke_workflow" => {
-            step(format!("{} has finished.", agent_name.as_deref().unwrap_or("The agent")))
-        }
-        "create_agent" => {
-            step(format!("The agent {} was created.", agent_name.as_deref().unwrap_or("without a name")))
-        }
-        "plan" => step("The agent made a plan.".to_owned()),
+        "invoke_agent" | "invoke_workflow" => step(match &agent_name {
+            Some(name) => texts::HAS_FINISHED.with(&[name]),
+            None => (&texts::AGENT_HAS_FINISHED).into(),
+        }),
+        "create_agent" => step(match &agent_name {
+            Some(name) => texts::AGENT_CREATED.with(&[name]),
+            None => (&texts::NAMELESS_CREATED).into(),
+        }),
+        "plan" => step((&texts::MADE_PLAN).into()),
         "chat" | "text_completion" | "generate_content" => {
             if let Some(text) = attribute(attributes, "gen_ai.output.messages").and_then(read_output_messages)
             {
@@ -178,12 +181,12 @@ fn read_span(span: &Span, service: Option<&str>, reports: &mut Vec<Report>) -> R
             let model = text_attribute(attributes, "gen_ai.response.model")
                 .or_else(|| text_attribute(attributes, "gen_ai.request.model"));
             step(match model {
-                Some(model) => format!("The model {} answered.", shorten(model, MAX_NAME_CHARS)),
-                None => "The model answered.".to_owned(),
+                Some(model) => texts::MODEL_ANSWERED.with(&[&shorten(model, MAX_NAME_CHARS)]),
+                None => (&texts::A_MODEL_ANSWERED).into(),
             })
         }
         // Embeddings, retrievals and the like are details of other steps, unless they fail.
-        other if error.is_some() => step(format!("{} ended.", shorten(other, MAX_NAME_CHARS))),
+        other if error.is_some() => step(texts::STEP_ENDED.with(&[&shorten(other, MAX_NAME_CHARS)])),
         _ => return Ok(()),
     };
     reports.push(Report { content, ..base });
@@ -281,10 +284,10 @@ fn read_output_messages(value: &AnyValue) -> Option<String> {
     let json = value_text(value);
     let mut tape = Tape::default();
     let doc = tape.read(&json).ok()?;
-    let mut texts = Vec::new();
+    let mut found = Vec::new();
     for message in doc.root().items() {
         if let Some(parts) = message.member("parts") {
-            texts.extend(
+            found.extend(
                 parts
                     .items()
                     .filter(|part| part.member("type").is_none_or(|kind| kind.is_text("text")))
@@ -293,10 +296,10 @@ fn read_output_messages(value: &AnyValue) -> Option<String> {
                     }),
             );
         } else {
-            texts.extend(message.member("content").and_then(|content| text_of(&content)));
+            found.extend(message.member("content").and_then(|content| text_of(&content)));
         }
     }
-    Some(texts.join("\n")).filter(|text| !text.trim().is_empty())
+    Some(found.join("\n")).filter(|text| !text.trim().is_empty())
 }
 
 fn read_choice(body: &AnyValue) -> Option<String> {

@@ -20,6 +20,7 @@ use super::proto::{ExportResponse, LogsRequest, PartialSuccess, RpcStatus, Trace
 use super::report::{Extracted, Report, extract_logs, extract_spans};
 use super::session_table::{SeenReports, SessionTable};
 use super::{OtlpLimits, json};
+use crate::phrases::{GateText, texts};
 
 /// How often quiet sessions are looked for.
 const EXPIRY_INTERVAL: Duration = Duration::from_millis(500);
@@ -112,7 +113,8 @@ impl OtlpService {
             for number in state.sessions.quiet(self.limits.quiet_time, Instant::now()) {
                 if let Some(session) = state.sessions.remove(number) {
                     let seconds = self.limits.quiet_time.as_secs().max(1);
-                    self.end(session, &format!("No further reports for {seconds} seconds.")).await;
+                    let reason = texts::NO_FURTHER_REPORTS.with(&[&seconds.to_string()]);
+                    self.end(session, &reason).await;
                 }
             }
         }
@@ -122,11 +124,11 @@ impl OtlpService {
     pub async fn end_all(&self) {
         let sessions: Vec<_> = self.state.lock().await.sessions.drain().collect();
         for session in sessions {
-            self.end(session, "The hub stops, so no further reports follow.").await;
+            self.end(session, &(&texts::HUB_STOPS).into()).await;
         }
     }
 
-    async fn end(&self, session: NarratedSession, reason: &str) {
+    async fn end(&self, session: NarratedSession, reason: &GateText) {
         let events = vec![event::session_end(reason).into()];
         let publish = HubCommand::Publish { session: session.id, events, idempotency_key: None };
         // If the session has already ended, there is nothing to do.
@@ -214,7 +216,7 @@ impl OtlpService {
         if state.sessions.len() >= self.limits.sessions
             && let Some(session) = state.sessions.quietest().and_then(|number| state.sessions.remove(number))
         {
-            self.end(session, "Too many sessions report at the same time, so this one ends.").await;
+            self.end(session, &(&texts::TOO_MANY_SESSIONS).into()).await;
         }
         let body = event::session_start(report, principal.agent_id.is_some());
         let start = HubCommand::Start { body: body.into(), idempotency_key: None };

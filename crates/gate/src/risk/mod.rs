@@ -11,6 +11,8 @@ pub(crate) mod tools;
 
 use seal::json::JsonValue;
 
+use crate::phrases::{GateText, texts};
+
 /// How much harm a call can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RiskClass {
@@ -28,23 +30,20 @@ pub struct Assessment {
     /// How much harm the call can do.
     pub class: RiskClass,
     /// What the call does that makes it so, as a sentence for the person.
-    pub reason: String,
+    pub reason: GateText,
 }
 
 impl Assessment {
-    pub(crate) fn new(class: RiskClass, reason: impl Into<String>) -> Self {
+    pub(crate) fn new(class: RiskClass, reason: impl Into<GateText>) -> Self {
         Self { class, reason: reason.into() }
     }
 
     pub(crate) fn harmless() -> Self {
-        Self::new(RiskClass::Harmless, "It only reads.")
+        Self::new(RiskClass::Harmless, &texts::ONLY_READS)
     }
 
-    pub(crate) fn unknown(what: &str) -> Self {
-        Self::new(
-            RiskClass::Irreversible,
-            format!("sayso does not know {what}, so it may not be possible to undo it."),
-        )
+    pub(crate) fn irreversible(reason: impl Into<GateText>) -> Self {
+        Self::new(RiskClass::Irreversible, reason)
     }
 
     /// Returns the more serious of two assessments; the first one if they are equal.
@@ -54,32 +53,42 @@ impl Assessment {
     }
 }
 
-/// Classifies a call of a tool with these arguments, in this working folder.
+/// The folders in which a call is made, as far as they are known.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Folders<'a> {
+    /// The working folder. An agent can change it.
+    pub working: Option<&'a str>,
+    /// The folder in which the harness was started.
+    pub project: Option<&'a str>,
+}
+
+/// Classifies a call of a tool with these arguments, in these folders.
 ///
 /// ```
-/// use gate::risk::{RiskClass, assess};
+/// use gate::risk::{Folders, RiskClass, assess};
 /// use seal::json::OwnedDoc;
 /// let class = |command: &str| {
 ///     let input = seal::json::write_object(|writer| writer.key("command").text(command));
-///     assess("Bash", &OwnedDoc::read(&input).unwrap().doc().root(), None).class
+///     assess("Bash", &OwnedDoc::read(&input).unwrap().doc().root(), Folders::default()).class
 /// };
 /// assert_eq!(class("git status | head"), RiskClass::Harmless);
 /// assert_eq!(class("git status; rm -r build"), RiskClass::Irreversible);
 /// assert_eq!(class("mkdir a"), RiskClass::Risky);
 /// ```
-pub fn assess(tool: &str, input: &JsonValue<'_>, working_folder: Option<&str>) -> Assessment {
+pub fn assess(tool: &str, input: &JsonValue<'_>, folders: Folders<'_>) -> Assessment {
     match shell_command(tool, input) {
         Some(_) if !tools::has_only_known_members(input, &[COMMAND_NAMES], SHELL_NAMES) => {
-            Assessment::unknown("what the arguments of this shell mean")
+            Assessment::irreversible(&texts::UNKNOWN_ARGUMENTS)
         }
-        Some(command) => shell::assess(&command),
-        None => tools::assess(tool, input, working_folder),
+        Some(command) if TERMINALS.contains(&tool) => shell::assess_typed(&command, folders),
+        Some(command) => shell::assess(&command, folders),
+        None => tools::assess(tool, input, folders.working),
     }
 }
 
 /// Classifies a shell command.
 pub fn assess_command(command: &str) -> Assessment {
-    shell::assess(command)
+    shell::assess(command, Folders::default())
 }
 
 /// Tools that run a shell command.
@@ -94,6 +103,9 @@ pub(crate) const SHELLS: &[&str] = &[
     "run_terminal_cmd",
     "local_shell",
 ];
+
+/// Those that type the command into a terminal, whose shell is not known.
+const TERMINALS: &[&str] = &["run_in_terminal", "run_terminal_cmd"];
 
 /// Names of the argument that is the command.
 pub(crate) const COMMAND_NAMES: &[&str] = &["command", "cmd"];

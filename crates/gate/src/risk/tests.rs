@@ -6,6 +6,13 @@ use seal::json::OwnedDoc;
 use super::RiskClass::*;
 use super::*;
 
+mod against_bash;
+mod evasions;
+
+fn folders(working: Option<&str>) -> Folders<'_> {
+    Folders { working, project: None }
+}
+
 #[test]
 fn commands_that_only_read_are_harmless() {
     for command in [
@@ -16,6 +23,12 @@ fn commands_that_only_read_are_harmless() {
         "grep -rn 'rm -rf' src",
         "echo \"rm -rf /\"",
         "(cd src && ls)",
+        "TZ=Europe/Berlin ls",
+        "cat /dev/null",
+        "getconf PAGE_SIZE",
+        "diff -u a b",
+        "uniq -c a",
+        "ls /development",
         "find . -name '*.rs' -type f",
         "python3 --version 2>/dev/null",
         "ls > /dev/null 2>&1",
@@ -141,9 +154,9 @@ fn commands_that_change_something_or_are_unknown_are_risky() {
 
 #[test]
 fn the_reason_names_the_worst_part() {
-    assert_eq!(assess_command("mkdir a; rm b").reason, "It deletes files.");
+    assert_eq!(assess_command("mkdir a; rm b").reason.english(), "It deletes files.");
     assert_eq!(assess_command("ls; mkdir a").class, RiskClass::Risky);
-    assert!(assess_command("frobnicate").reason.contains("what frobnicate does"));
+    assert!(assess_command("frobnicate").reason.english().contains("what frobnicate does"));
 }
 
 fn are_risky(commands: &[&str]) {
@@ -328,7 +341,7 @@ fn edits_are_harmless_only_in_visible_real_folders_of_the_project() {
     std::os::unix::fs::symlink(folder.join(".hidden"), folder.join("seen")).unwrap();
     let class = |folder: Option<&str>, path: &str| {
         let input = seal::json::write_object(|out| out.key("file_path").text(path));
-        assess("Edit", &OwnedDoc::read(&input).unwrap().doc().root(), folder).class
+        assess("Edit", &OwnedDoc::read(&input).unwrap().doc().root(), folders(folder)).class
     };
     let root = folder.to_str().unwrap();
     assert_eq!(class(Some(root), "src/a.rs"), Harmless);
@@ -363,7 +376,7 @@ fn edits_are_harmless_only_in_visible_real_folders_of_the_project() {
         r#"{"file_path":"src/a.rs","target":"/etc/passwd"}"#,
         r#"{"file_path":"src/a.rs","edits":[{"file_path":"/etc/passwd"}]}"#,
     ] {
-        let class = assess("Edit", &OwnedDoc::read(input).unwrap().doc().root(), Some(root)).class;
+        let class = assess("Edit", &OwnedDoc::read(input).unwrap().doc().root(), folders(Some(root))).class;
         assert_eq!(class, Irreversible, "{input}");
     }
 }
@@ -371,7 +384,7 @@ fn edits_are_harmless_only_in_visible_real_folders_of_the_project() {
 #[test]
 fn tools_are_risky_unless_they_are_known_to_be_harmless() {
     let class = |tool: &str, input: &str| {
-        assess(tool, &OwnedDoc::read(input).unwrap().doc().root(), Some("/work/project")).class
+        assess(tool, &OwnedDoc::read(input).unwrap().doc().root(), folders(Some("/work/project"))).class
     };
     for (tool, input, expected) in [
         ("Read", r#"{"file_path":"/etc/passwd"}"#, Harmless),

@@ -6,6 +6,7 @@ use std::path::{Component, Path};
 use seal::json::JsonValue;
 
 use super::{Assessment, RiskClass};
+use crate::phrases::texts;
 
 /// Tools that only read, or that only change the agent's own notes. Subagents are here because their calls are gated
 /// themselves.
@@ -116,25 +117,25 @@ pub(super) fn assess(tool: &str, input: &JsonValue<'_>, working_folder: Option<&
     }
     if EDITING_TOOLS.contains(&tool) {
         if !is_known_edit(input) {
-            return Assessment::unknown("what the arguments of this change mean");
+            return Assessment::irreversible(&texts::UNKNOWN_ARGUMENTS);
         }
         let path = PATH_NAMES.iter().find_map(|name| input.member(name)?.text()).unwrap_or_default();
         return if is_in_project(&path, working_folder) {
-            Assessment::new(RiskClass::Harmless, "It changes a part of a file in the project.")
+            Assessment::new(RiskClass::Harmless, &texts::CHANGES_PART)
         } else {
-            Assessment::new(RiskClass::Risky, "It changes a hidden file, or a file outside the project.")
+            Assessment::new(RiskClass::Risky, &texts::CHANGES_OUTSIDE)
         };
     }
     if WRITING_TOOLS.contains(&tool) {
-        return Assessment::new(RiskClass::Risky, "It writes files, and can replace what is in them.");
+        return Assessment::new(RiskClass::Risky, &texts::WRITES_FILES);
     }
     if FETCHING_TOOLS.contains(&tool) {
-        return Assessment::new(RiskClass::Risky, "It contacts a server that the agent chose.");
+        return Assessment::new(RiskClass::Risky, &texts::CONTACTS_SERVER);
     }
     if tool == "ExitPlanMode" {
-        return Assessment::new(RiskClass::Risky, "The agent begins to carry out its plan.");
+        return Assessment::new(RiskClass::Risky, &texts::BEGINS_PLAN);
     }
-    Assessment::unknown("what this tool does")
+    Assessment::irreversible(&texts::UNKNOWN_TOOL)
 }
 
 /// Whether a path is below the working folder, and no part of it, including the working folder, is hidden or a symbolic

@@ -28,6 +28,25 @@ fn the_answer_to_a_permission_request_is_that_of_the_person() {
 }
 
 #[test]
+fn a_question_is_heard_in_the_language_of_the_listener() {
+    for (language, action, consequence, started) in [
+        ("es", "Ejecutar: rm a.", "Borra archivos.", "Trabajando en shop."),
+        ("yo", "Ṣe àṣẹ yìí: rm a.", "Ó ń pa fáìlì rẹ́.", "Ó ń ṣiṣẹ́ nínú shop."),
+        ("fr", "Run: rm a.", "It deletes files.", "Working in shop."),
+    ] {
+        let fixture = HookFixture::start();
+        let capabilities = json!({"supports_confirmation_reply": true, "languages": [language]});
+        let mut listener = fixture.listen_with(&capabilities.to_string());
+        let hook = fixture.spawn(&["claude"], &permission_request("rm a"));
+        assert_eq!(listener.wait_for("session.started")["summary_normal"], started);
+        let question = listener.wait_for("awaiting.confirmation");
+        assert_eq!((&question["action"], &question["consequence"]), (&json!(action), &json!(consequence)));
+        fixture.answer(&listener, question["reply_token"].as_str().unwrap(), "reject");
+        assert_eq!(hook.finish(), denied("Not permitted: the user said no."));
+    }
+}
+
+#[test]
 fn a_call_is_asked_about_before_it_is_made_if_all_calls_are_gated() {
     let fixture = HookFixture::start();
     let mut listener = fixture.listen();
@@ -52,8 +71,8 @@ fn only_risky_calls_are_asked_about_if_those_are_gated() {
     let run = |command: &str, id: &str| {
         fixture.spawn(&["claude", "--gate", "risky"], &bash_event("PreToolUse", command, id))
     };
-    assert_eq!(run("git status | head -3", "toolu_1").finish(), json!({}));
-    let hook = run("git status; rm a", "toolu_2");
+    assert_eq!(run("ls | head -3", "toolu_1").finish(), json!({}));
+    let hook = run("ls; rm a", "toolu_2");
     let token = listener.wait_for_question();
     fixture.answer(&listener, &token, "reject");
     assert_eq!(hook.finish(), pre_tool("deny", "Not permitted: the user said no."));

@@ -47,8 +47,12 @@ impl HookFixture {
     }
 
     fn listen(&self) -> Listener {
+        self.listen_with(REPLY_CAPABILITIES)
+    }
+
+    fn listen_with(&self, capabilities: &str) -> Listener {
         let client = self.hub.client();
-        let subscription = client.subscribe(REPLY_CAPABILITIES);
+        let subscription = client.subscribe(capabilities);
         let stream = client.open_event_stream(&subscription, None);
         Listener { subscription, stream }
     }

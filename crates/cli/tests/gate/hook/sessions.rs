@@ -73,15 +73,45 @@ fn identical_calls_without_an_id_do_not_share_a_yes() {
     let call = permission_request("rm a");
     let first = fixture.spawn(&["claude"], &call);
     let token = listener.wait_for_question();
-    // The hub refuses a second question about the same action while the first is open, so the harness asks on its own screen.
-    assert_eq!(fixture.spawn(&["claude"], &call).finish(), json!({}));
+    // The hub asks about an action only once at a time, so the second call is asked about after the first.
+    let second = fixture.spawn(&["claude"], &call);
     fixture.answer(&listener, &token, "accept");
     assert_eq!(first.finish(), allowed());
-    let third = fixture.spawn(&["claude"], &call);
     let other = listener.wait_for_question();
     assert_ne!(token, other);
     fixture.answer(&listener, &other, "reject");
-    assert_eq!(third.finish(), denied("Not permitted: the user said no."));
+    assert_eq!(second.finish(), denied("Not permitted: the user said no."));
+    let third = fixture.spawn(&["claude"], &call);
+    let other = listener.wait_for_question();
+    fixture.answer(&listener, &other, "accept");
+    assert_eq!(third.finish(), allowed());
+}
+
+#[test]
+fn identical_calls_that_wait_are_asked_about_one_after_the_other() {
+    let fixture = HookFixture::start();
+    let mut listener = fixture.listen();
+    let call = permission_request("rm a");
+    let hooks: Vec<_> = (0..3).map(|_| fixture.spawn(&["claude"], &call)).collect();
+    for decision in ["accept", "reject", "reject"] {
+        let token = listener.wait_for_question();
+        fixture.answer(&listener, &token, decision);
+    }
+    let allowances = hooks.into_iter().map(RunningHook::finish).filter(|answer| *answer == allowed());
+    assert_eq!(allowances.count(), 1);
+}
+
+#[test]
+fn a_call_that_waits_for_an_identical_one_is_refused_in_time() {
+    let fixture = HookFixture::start();
+    let mut listener = fixture.listen();
+    let call = permission_request("rm a");
+    let first = fixture.spawn(&["claude"], &call);
+    let token = listener.wait_for_question();
+    let second = fixture.spawn(&["claude", "--deadline", "5"], &call);
+    assert_eq!(second.finish(), denied("Not permitted: nobody answered in time."));
+    fixture.answer(&listener, &token, "accept");
+    assert_eq!(first.finish(), allowed());
 }
 
 #[test]

@@ -250,9 +250,12 @@ impl GateCore {
             }
             Decision::UpdateTask { id, task, input } => {
                 if let Some(call) = self.tasks.get(task).and_then(|running| running.call) {
-                    let words =
-                        describe_arguments(input.as_ref()).unwrap_or_else(|| "It is empty.".to_owned());
-                    effects.push(Effect::Note(call, format!("The agent gives it more input. {words}")));
+                    let text = GateText::new(|language| {
+                        let words = describe_arguments(input.as_ref(), language)
+                            .unwrap_or_else(|| texts::EMPTY_INPUT.fill(language, &[]));
+                        texts::MORE_INPUT.fill(language, &[&words])
+                    });
+                    effects.push(Effect::Note(call, text));
                 }
                 if self.tracked.len() < MAX_TRACKED_REQUESTS {
                     let kind = TrackedKind::Task { task: task.clone(), is_result: false };
@@ -280,11 +283,7 @@ impl GateCore {
     fn narrate(&mut self, request: &ToolCallRequest<'_>, effects: &mut Vec<Effect>) -> Option<CallNumber> {
         if self.open_calls.len() >= MAX_NARRATED_CALLS {
             if !std::mem::replace(&mut self.is_overloaded, true) {
-                let text = format!(
-                    "{} is used so often at the same time that not every call is announced.",
-                    self.server
-                );
-                effects.push(Effect::Announce(text));
+                effects.push(Effect::Announce(texts::TOO_OFTEN.with(&[&self.server])));
             }
             return None;
         }
@@ -317,8 +316,7 @@ impl GateCore {
                 }
             }
             Decision::Drop(reason) => {
-                effects
-                    .push(Effect::Announce(format!("A message to {} was dropped: {reason}.", self.server)));
+                effects.push(Effect::Announce(texts::DROPPED.with(&[&self.server, reason])));
             }
             Decision::ElicitationAnswer(id) => {
                 if self.answered_elicitations.remove(&id) {

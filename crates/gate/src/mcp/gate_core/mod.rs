@@ -37,6 +37,7 @@ use super::message::{
 };
 use super::outcome::CallOutcome;
 use super::tools::{AskReason, Tools, Verdict};
+use crate::phrases::{GateText, Language, texts};
 
 /// The number of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -64,11 +65,11 @@ pub(crate) enum Effect {
     /// Announce a call that needs no question.
     Narrate(CallNumber, Box<CallDescription>),
     /// Report how a call is going on.
-    Note(CallNumber, String),
+    Note(CallNumber, GateText),
     /// Report the outcome of a call.
     Finish(CallNumber, CallOutcome),
     /// Tell the listeners something.
-    Announce(String),
+    Announce(GateText),
     /// Save the pinned definitions.
     SavePins,
     /// Offer an elicitation of the server to the listeners.
@@ -85,12 +86,12 @@ pub(crate) struct CallDescription {
     /// The arguments as JSON, or if there are other parameters, an object with both.
     pub(crate) arguments: String,
     /// What the call does, with every argument.
-    pub(crate) says: String,
+    pub(crate) says: GateText,
     /// The arguments in words.
-    pub(crate) argument_words: Option<String>,
+    pub(crate) argument_words: Option<GateText>,
     pub(crate) reason: Option<AskReason>,
     /// The tool and the server, for short sentences.
-    pub(crate) short_name: String,
+    pub(crate) short_name: GateText,
 }
 
 /// What makes two calls the same.
@@ -128,7 +129,7 @@ struct HeldQuestion {
     /// The definition of the tool when the person was asked.
     definition: Option<Digest>,
     waiters: Vec<Waiter>,
-    short_name: String,
+    short_name: GateText,
 }
 
 #[derive(Debug)]
@@ -179,7 +180,7 @@ struct RememberedYes {
     question: QuestionId,
     tool: String,
     definition: Option<Digest>,
-    short_name: String,
+    short_name: GateText,
     expires_at: Instant,
 }
 
@@ -327,24 +328,36 @@ impl GateCore {
     }
 
     fn describe(&self, request: &ToolCallRequest<'_>, reason: Option<AskReason>) -> CallDescription {
-        let (server, tool) = (make_harmless(&self.server, 100), make_harmless(&request.tool, 100));
+        let (server, tool) = (
+            make_harmless(&self.server, 100, Language::English),
+            make_harmless(&request.tool, 100, Language::English),
+        );
         // Metadata is said only where it is a part of what a person agrees to.
         let others = request.other_params(if reason.is_some() { &[] } else { &["_meta"] }).ok().flatten();
-        let mut argument_words = describe_arguments(request.arguments_value.as_ref());
-        if let Some(others) = &others {
-            argument_words = Some(describe_other_params(others, argument_words));
-        }
-        let arguments_sentence = argument_words.as_deref().unwrap_or("It has no arguments.");
+        let words_in = |language| {
+            let words = describe_arguments(request.arguments_value.as_ref(), language);
+            match &others {
+                Some(others) => Some(describe_other_params(others, words, language)),
+                None => words,
+            }
+        };
+        let has_words = words_in(Language::English).is_some();
+        let says = GateText::new(|language| {
+            let words = words_in(language).unwrap_or_else(|| texts::NO_ARGUMENTS.fill(language, &[]));
+            texts::USE_WITH_WORDS.fill(language, &[&tool, &server, &words])
+        });
+        let argument_words =
+            has_words.then(|| GateText::new(|language| words_in(language).unwrap_or_default()));
         CallDescription {
             action_tool: action_tool_name(&self.server, &request.tool),
-            arguments: match others {
+            arguments: match &others {
                 None => request.arguments.to_owned(),
                 Some(others) => format!(r#"{{"arguments":{},"otherParams":{others}}}"#, request.arguments),
             },
-            says: format!("Use {tool} of the server {server}. {arguments_sentence}"),
+            says,
             argument_words,
             reason,
-            short_name: format!("{tool} of {server}"),
+            short_name: texts::TOOL_OF.with(&[&tool, &server]),
         }
     }
 

@@ -110,10 +110,10 @@ impl GateCore {
                 open.waiters.retain(|waiter| waiter.id != *id);
                 if open.waiters.is_empty() {
                     let minutes = REMEMBERED_ANSWER_LIFETIME.as_secs() / 60;
-                    effects.push(Effect::Announce(format!(
-                        "The agent no longer waits for {}. A yes counts once, if the agent makes the same call again within {minutes} minutes.",
-                        open.short_name
-                    )));
+                    let minutes = minutes.to_string();
+                    effects.push(Effect::Announce(GateText::new(|language| {
+                        texts::NO_LONGER_WAITS.fill(language, &[open.short_name.text(language), &minutes])
+                    })));
                 }
                 self.leave_batch(id, batch, effects);
             }
@@ -176,9 +176,10 @@ impl GateCore {
                 }
                 let expires_at = now + REMEMBERED_ANSWER_LIFETIME;
                 let minutes = REMEMBERED_ANSWER_LIFETIME.as_secs() / 60;
-                effects.push(Effect::Announce(format!(
-                    "Nobody waits for {short_name} any more. Your yes is kept for {minutes} minutes, for the same call."
-                )));
+                let minutes = minutes.to_string();
+                effects.push(Effect::Announce(GateText::new(|language| {
+                    texts::YES_KEPT.fill(language, &[short_name.text(language), &minutes])
+                })));
                 self.remembered.push_back(RememberedYes {
                     key,
                     question,

@@ -76,10 +76,7 @@ impl GateCore {
             }
             Some(waiting) => {
                 self.calls.insert(id, waiting);
-                effects.push(Effect::Announce(format!(
-                    "Warning: {} answered a call that it has not received. The answer was withheld.",
-                    self.server
-                )));
+                effects.push(Effect::Announce(texts::UNASKED_ANSWER.with(&[&self.server])));
                 return false;
             }
         }
@@ -191,10 +188,7 @@ impl GateCore {
         match outcome {
             CallOutcome::InputRequired { request_state } => {
                 if let Some(call) = running.call {
-                    effects.push(Effect::Note(
-                        call,
-                        format!("{} needs more information to go on.", self.server),
-                    ));
+                    effects.push(Effect::Note(call, texts::NEEDS_INFORMATION.with(&[&self.server])));
                 }
                 if let Some(key) = running.key {
                     if self.retries.len() >= MAX_PENDING_RETRIES
@@ -216,10 +210,7 @@ impl GateCore {
             }
             CallOutcome::Task(task) => {
                 if let Some(call) = running.call {
-                    effects.push(Effect::Note(
-                        call,
-                        "It goes on in the background. It has not finished yet.".to_owned(),
-                    ));
+                    effects.push(Effect::Note(call, (&texts::IN_BACKGROUND).into()));
                 }
                 let RunningCall { call, tool, definition, .. } = running;
                 // One yes must not cover the tasks of two calls, so a task id that is in use cannot be had again.

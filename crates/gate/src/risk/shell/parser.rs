@@ -11,10 +11,17 @@ pub(super) struct Script {
 /// A command with its arguments.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SimpleCommand {
-    /// Names of the variables that are set for it.
-    pub(super) assignments: Vec<String>,
+    pub(super) assignments: Vec<Assignment>,
     pub(super) words: Vec<Word>,
     pub(super) redirections: Vec<Redirection>,
+}
+
+/// A variable that is set for a command.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Assignment {
+    pub(super) name: String,
+    /// `None` if it depends on something else.
+    pub(super) value: Option<String>,
 }
 
 /// A word after quotes are removed.
@@ -231,7 +238,8 @@ impl Parser {
     fn redirection_target(&mut self, depth: usize) -> Option<Word> {
         self.skip_blanks();
         let (word, raw) = self.word(depth)?;
-        (!raw.is_empty()).then_some(word)
+        // A word that begins with `#` is a comment for some shells.
+        (!raw.is_empty() && !raw.starts_with('#')).then_some(word)
     }
 
     /// Reads a word and adds it to the command: as an assignment, as a descriptor before a redirection, or as an argument.
@@ -252,7 +260,8 @@ impl Parser {
             && let Some((name, _)) = raw.split_once('=')
             && is_variable_name(name.strip_suffix('+').unwrap_or(name))
         {
-            command.assignments.push(name.to_owned());
+            let value = word.literal().and_then(|text| Some(text.split_once('=')?.1.to_owned()));
+            command.assignments.push(Assignment { name: name.to_owned(), value });
             return Some(());
         }
         command.words.push(word);

@@ -1,7 +1,9 @@
 //! What single programs do.
 
-use super::parser::{Redirection, SimpleCommand, Word};
-use super::{MAX_DEPTH, assess_nested};
+use super::parser::{Assignment, Redirection, SimpleCommand, Word};
+use super::{MAX_DEPTH, ShellContext, assess_nested, repository};
+use crate::description::speakable;
+use crate::phrases::{GateText, Phrase, texts};
 use crate::risk::{Assessment, RiskClass};
 
 /// Programs that only read, whatever their arguments are.
@@ -59,10 +61,8 @@ const READERS: &[&str] = &[
     "nproc",
     "tty",
     "groups",
-    "diff",
     "column",
     "expr",
-    "getconf",
     "locale",
     "lscpu",
     "pgrep",
@@ -85,15 +85,17 @@ const CHANGERS: &[&str] = &["mkdir", "touch", "ln", "chmod", "chown", "chgrp"];
 const HARMLESS_VARIABLES: &[&str] =
     &["LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TZ", "NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "CI"];
 
-pub(super) fn assess(command: &SimpleCommand, depth: usize) -> Assessment {
+const HARMLESS_DEVICES: &[&str] = &["/dev/null", "/dev/stdin", "/dev/zero", "/dev/urandom", "/dev/random"];
+
+pub(super) fn assess(command: &SimpleCommand, context: ShellContext<'_>) -> Assessment {
     let mut assessment = Assessment::harmless();
-    for name in &command.assignments {
-        // A variable without a command stays in the shell, and can change what later commands do.
-        if !HARMLESS_VARIABLES.contains(&name.as_str()) {
-            assessment = assessment.max(Assessment::new(
-                RiskClass::Irreversible,
-                format!("It sets the variable {name}, which can change what programs do."),
-            ));
+    for Assignment { name, value } in &command.assignments {
+        // A variable without a command stays in the shell, and can change what later commands do. A value that is a path can
+        // make a program read any file as its locale.
+        let is_path = value.as_ref().is_none_or(|value| value.starts_with(['/', ':', '.']));
+        if is_path || !HARMLESS_VARIABLES.contains(&name.as_str()) {
+            assessment =
+                assessment.max(Assessment::new(RiskClass::Irreversible, texts::SETS_VARIABLE.with(&[name])));
         }
     }
     for redirection in &command.redirections {
@@ -101,104 +103,129 @@ pub(super) fn assess(command: &SimpleCommand, depth: usize) -> Assessment {
             // Shells connect to other computers through names such as `/dev/tcp/HOST/PORT`.
             && !source.literal().is_some_and(|text| text == "/dev/null" || !text.contains("/dev/"))
         {
-            assessment = assessment.max(Assessment::unknown("where the input comes from"));
+            assessment = assessment.max(Assessment::irreversible(&texts::UNKNOWN_INPUT));
         }
         if let Redirection::Output(target) = redirection
             && !matches!(target.literal(), Some("/dev/null" | "/dev/stdout" | "/dev/stderr"))
         {
-            assessment = assessment.max(Assessment::new(
-                RiskClass::Irreversible,
-                "It writes to a file and can replace its content.",
-            ));
+            assessment = assessment.max(Assessment::new(RiskClass::Irreversible, &texts::REPLACES_CONTENT));
         }
     }
     if command.words.is_empty() {
         return assessment;
     }
-    assessment.max(assess_words(&command.words, depth))
+    assessment.max(assess_words(&command.words, context))
 }
 
-fn assess_words(words: &[Word], depth: usize) -> Assessment {
-    let assessment = assess_program(words, depth);
-    if assessment.class == RiskClass::Harmless && words.iter().any(Word::may_become_option) {
-        return Assessment::unknown("which options this program gets");
+fn assess_words(words: &[Word], context: ShellContext<'_>) -> Assessment {
+    let assessment = assess_program(words, context);
+    if assessment.class != RiskClass::Harmless {
+        return assessment;
+    }
+    if words.iter().any(Word::may_become_option) {
+        return Assessment::irreversible(&texts::UNKNOWN_ARGUMENTS);
+    }
+    // To read some devices changes them, for example a watchdog.
+    if words.iter().any(names_device) {
+        return Assessment::irreversible(&texts::UNKNOWN_DEVICE);
     }
     assessment
 }
 
-fn assess_program(words: &[Word], depth: usize) -> Assessment {
-    if depth > MAX_DEPTH {
-        return Assessment::unknown("what such a deeply nested command does");
+fn names_device(word: &Word) -> bool {
+    let (Word::Literal(text) | Word::Dynamic(text)) = word;
+    let mut rest = HARMLESS_DEVICES.iter().fold(text.clone(), |text, name| text.replace(name, ""));
+    rest.push('/');
+    rest.contains("/dev/")
+}
+
+fn assess_program(words: &[Word], context: ShellContext<'_>) -> Assessment {
+    if context.depth > MAX_DEPTH {
+        return Assessment::irreversible(&texts::UNKNOWN_COMMAND);
     }
     let Some((Word::Literal(program), arguments)) = words.split_first() else {
-        return Assessment::unknown("which program this runs");
+        return Assessment::irreversible(&texts::UNKNOWN_RUN);
     };
     // A program that is named by a path may be anything, unless it is one of the system's.
     let name = match program.rsplit_once('/') {
         None => program.as_str(),
         Some(("/bin" | "/usr/bin", name)) => name,
-        Some(_) => return Assessment::unknown("what this program does"),
+        Some(_) => return Assessment::irreversible(&texts::UNKNOWN_RUN),
     };
     match name {
         "sudo" | "doas" | "su" | "pkexec" | "run0" => {
-            Assessment::new(RiskClass::Irreversible, "It runs with the rights of another user.")
+            Assessment::new(RiskClass::Irreversible, &texts::OTHER_USER)
         }
         "env" | "nice" | "timeout" | "command" | "setsid" | "stdbuf" | "ionice" | "builtin" | "xargs"
-        | "chronic" => assess_wrapped(name, arguments, depth),
-        "exec" => Assessment::unknown("what replaces the shell"),
-        "sh" | "bash" | "dash" | "zsh" | "ksh" => assess_inner_shell(arguments, depth),
+        | "chronic" => assess_wrapped(name, arguments, context),
+        "exec" => Assessment::irreversible(&texts::UNKNOWN_COMMAND),
+        "sh" | "bash" | "dash" | "zsh" | "ksh" => assess_inner_shell(arguments, context),
         "find" => assess_find(arguments),
-        "git" => assess_git(arguments),
+        "git" => assess_git(arguments, context),
         // Their operands can be arithmetic, in which an array's index is executed.
         "printf" | "test" | "[" => only_if(
             arguments.iter().all(|word| {
                 word.literal().is_some_and(|text| !text.starts_with("-v") && !text.contains('['))
             }),
-            "It can set variables or run commands.",
+            &texts::MAY_SET_VARIABLES,
         ),
-        "hostname" => only_if(arguments.is_empty(), "It can change the system's name."),
+        "hostname" => only_if(arguments.is_empty(), &texts::CHANGES_NAME),
         "date" => only_if(
             arguments.iter().all(|word| {
                 word.literal().is_some_and(|text| text.starts_with('+') || ["-u", "-I", "-R"].contains(&text))
             }),
-            "It can change the system's clock.",
+            &texts::CHANGES_CLOCK,
         ),
         "sort" | "tree" => only_if(
             no_option(arguments, &["-o", "--output", "--compress-program", "-R", "-T"]),
-            "It can write to a file.",
+            &texts::MAY_WRITE,
         ),
-        "file" => only_if(no_option(arguments, &["-C", "--compile"]), "It can write to a file."),
+        "file" => only_if(
+            no_option(
+                arguments,
+                &["-C", "--compile", "-z", "-Z", "--uncompress-noreport", "-m", "--magic-file"],
+            ),
+            &texts::MAY_WRITE,
+        ),
+        "diff" => only_if(no_option(arguments, &["-l", "--paginate"]), &texts::MAY_WRITE),
+        // With an option, it is another program that answers.
+        "getconf" => only_if(operands(arguments) == arguments.len(), &texts::MAY_WRITE),
         "rg" => only_if(
-            no_option(arguments, &["--pre", "--hostname-bin"])
+            no_option(arguments, &["--pre", "--hostname-bin", "-z", "--search-zip"])
                 && !arguments.iter().filter_map(Word::literal).any(|text| text.starts_with("--pre")),
-            "It can run another program.",
+            &texts::MAY_WRITE,
         ),
         "uniq" | "xxd" => {
-            only_if(operands(arguments) <= 1 && no_option(arguments, &["-r"]), "It can write to a file.")
+            only_if(operands(arguments) <= 1 && no_option(arguments, &["-r"]), &texts::MAY_WRITE)
         }
-        "sed" => only_if(is_printing_sed(arguments), "It can change files or run programs."),
+        "sed" => only_if(is_printing_sed(arguments), &texts::MAY_WRITE),
         name if READERS.contains(&name) => Assessment::harmless(),
         name if VERSIONED.contains(&name) && is_version_question(arguments) => Assessment::harmless(),
         name if DESTROYERS.contains(&name) || name.starts_with("mkfs.") => Assessment::new(
             RiskClass::Irreversible,
             match name {
-                "rm" | "rmdir" | "unlink" | "shred" | "srm" => "It deletes files.".to_owned(),
-                "kill" | "pkill" | "killall" => "It ends running programs.".to_owned(),
-                _ => format!("It runs {name}."),
+                "rm" | "rmdir" | "unlink" | "shred" | "srm" => (&texts::DELETES).into(),
+                "kill" | "pkill" | "killall" => (&texts::ENDS_PROGRAMS).into(),
+                _ => texts::RUNS.with(&[name]),
             },
         ),
-        name if CHANGERS.contains(&name) => Assessment::new(RiskClass::Risky, "It changes files."),
+        name if CHANGERS.contains(&name) => Assessment::new(RiskClass::Risky, &texts::CHANGES_FILES),
         "mv" | "cp" | "install" | "tee" | "rsync" => {
-            Assessment::new(RiskClass::Irreversible, "It can replace existing files.")
+            Assessment::new(RiskClass::Irreversible, &texts::REPLACES_FILES)
         }
         "curl" | "wget" | "ssh" | "scp" | "sftp" | "nc" | "ncat" | "telnet" | "ftp" => {
-            Assessment::new(RiskClass::Irreversible, "It contacts another computer.")
+            Assessment::new(RiskClass::Irreversible, &texts::CONTACTS_COMPUTER)
         }
-        _ => Assessment::unknown(&format!("what {} does", crate::description::speakable(name, 60))),
+        _ => Assessment::irreversible(unknown_program(name)),
     }
 }
 
-fn only_if(is_harmless: bool, otherwise: &str) -> Assessment {
+/// The sentence about a program that is not known.
+fn unknown_program(name: &str) -> GateText {
+    GateText::new(|language| texts::UNKNOWN_PROGRAM.fill(language, &[&speakable(name, 60, language)]))
+}
+
+fn only_if(is_harmless: bool, otherwise: &Phrase) -> Assessment {
     if is_harmless { Assessment::harmless() } else { Assessment::new(RiskClass::Irreversible, otherwise) }
 }
 
@@ -222,7 +249,8 @@ fn no_option(arguments: &[Word], options: &[&str]) -> bool {
     })
 }
 
-/// Returns the number of arguments that are not options. An unknown one counts twice.
+/// Returns the number of arguments that are not options. An unknown one counts twice. Some programs know no options after
+/// the first operand, so everything there counts.
 fn operands(arguments: &[Word]) -> usize {
     let mut has_ended = false;
     let mut count = 0;
@@ -230,7 +258,10 @@ fn operands(arguments: &[Word]) -> usize {
         match word.literal() {
             None => count += 2,
             Some("--") if !has_ended => has_ended = true,
-            Some(text) => count += usize::from(has_ended || !text.starts_with('-') || text == "-"),
+            Some(text) => {
+                has_ended |= !text.starts_with('-') || text == "-";
+                count += usize::from(has_ended);
+            }
         }
     }
     count
@@ -242,11 +273,11 @@ fn is_version_question(arguments: &[Word]) -> bool {
 }
 
 /// Judges the command behind a program that runs another one.
-fn assess_wrapped(wrapper: &str, arguments: &[Word], depth: usize) -> Assessment {
-    let unknown = || Assessment::unknown(&format!("what {wrapper} runs"));
+fn assess_wrapped(wrapper: &str, arguments: &[Word], context: ShellContext<'_>) -> Assessment {
+    let unknown = || Assessment::irreversible(unknown_program(wrapper));
     // Options without a value, options with a value, and the number of words before the command.
     let (flags, valued, leading): (&[&str], &[&str], usize) = match wrapper {
-        "env" => (&["-i", "-", "--ignore-environment"], &["-u", "--unset"], 0),
+        "env" => (&[], &[], 0),
         "nice" => (&[], &["-n", "--adjustment"], 0),
         "timeout" => {
             (&["--foreground", "--preserve-status", "-v"], &["-s", "-k", "--signal", "--kill-after"], 1)
@@ -287,10 +318,11 @@ fn assess_wrapped(wrapper: &str, arguments: &[Word], depth: usize) -> Assessment
         } else if text.starts_with('-') {
             return unknown();
         } else if wrapper == "env"
-            && let Some((name, _)) = text.split_once('=')
+            && let Some((name, value)) = text.split_once('=')
         {
-            let setting = SimpleCommand { assignments: vec![name.to_owned()], ..SimpleCommand::default() };
-            assessment = assessment.max(assess(&setting, depth));
+            let assignment = Assignment { name: name.to_owned(), value: Some(value.to_owned()) };
+            let setting = SimpleCommand { assignments: vec![assignment], ..SimpleCommand::default() };
+            assessment = assessment.max(assess(&setting, context));
             rest = after;
         } else if leading_left > 0 {
             leading_left -= 1;
@@ -308,43 +340,43 @@ fn assess_wrapped(wrapper: &str, arguments: &[Word], depth: usize) -> Assessment
         // It adds arguments from its input, which nobody knows.
         words.push(Word::Dynamic(String::new()));
     }
-    assessment.max(assess_words(&words, depth + 1))
+    assessment.max(assess_words(&words, context.deeper()))
 }
 
 /// Judges `sh -c 'COMMAND'`. A script file or commands on standard input are unknown.
-fn assess_inner_shell(arguments: &[Word], depth: usize) -> Assessment {
+fn assess_inner_shell(arguments: &[Word], context: ShellContext<'_>) -> Assessment {
+    if is_version_question(arguments) {
+        return Assessment::harmless();
+    }
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let Some(text) = word.literal() else { break };
         let Some(letters) = text.strip_prefix('-') else { break };
         if letters.contains('c') && letters.chars().all(|c| "celux".contains(c)) {
             let Some(Word::Literal(command)) = words.next() else { break };
-            return assess_nested(command, depth + 1);
-        }
-        if text == "--version" {
-            return Assessment::harmless();
+            return assess_nested(command, context.deeper());
         }
         if !letters.chars().all(|c| "elux".contains(c)) {
             break;
         }
     }
-    Assessment::unknown("which script the shell runs")
+    Assessment::irreversible(&texts::UNKNOWN_RUN)
 }
 
 fn assess_find(arguments: &[Word]) -> Assessment {
     for word in arguments {
         let Some(text) = word.literal() else {
             // A variable could hold an action such as -delete.
-            return Assessment::unknown("what find does with this argument");
+            return Assessment::irreversible(&texts::UNKNOWN_ARGUMENTS);
         };
         if text == "-delete" {
-            return Assessment::new(RiskClass::Irreversible, "It deletes files.");
+            return Assessment::new(RiskClass::Irreversible, &texts::DELETES);
         }
         if text.starts_with("-fprint") || text.starts_with("-fls") {
-            return Assessment::new(RiskClass::Irreversible, "It can replace a file's content.");
+            return Assessment::new(RiskClass::Irreversible, &texts::REPLACES_CONTENT);
         }
         if text.starts_with("-exec") || text.starts_with("-ok") {
-            return Assessment::new(RiskClass::Irreversible, "It runs a program for each file.");
+            return Assessment::new(RiskClass::Irreversible, &texts::RUNS_FOR_EACH_FILE);
         }
     }
     Assessment::harmless()
@@ -373,8 +405,11 @@ fn is_printing_sed(arguments: &[Word]) -> bool {
     has_quiet && scripts == 1
 }
 
-fn assess_git(arguments: &[Word]) -> Assessment {
-    let unknown = || Assessment::unknown("what this git command changes");
+fn assess_git(arguments: &[Word], context: ShellContext<'_>) -> Assessment {
+    let unknown = || Assessment::irreversible(&texts::UNKNOWN_GIT);
+    if context.is_folder_changed || !repository::is_of_project(context.folders) {
+        return Assessment::irreversible(&texts::GIT_ELSEWHERE);
+    }
     let mut words = Vec::new();
     for word in arguments {
         // A variable could hold an option.
@@ -406,7 +441,7 @@ fn assess_git(arguments: &[Word]) -> Assessment {
             || (name.len() > 2 && "--output".starts_with(name))
     });
     if writes {
-        return Assessment::new(RiskClass::Irreversible, "It can write to a file.");
+        return Assessment::new(RiskClass::Irreversible, &texts::MAY_WRITE);
     }
     let is_reading = match command {
         "status" | "rev-parse" | "ls-files" | "ls-tree" | "blame" | "describe" | "shortlog" | "cat-file"
@@ -419,8 +454,8 @@ fn assess_git(arguments: &[Word]) -> Assessment {
         }),
         "tag" => options.iter().all(|option| ["-l", "--list", "-n"].contains(option)),
         "remote" => matches!(options, [] | ["-v"] | ["get-url", ..]),
-        "stash" | "worktree" => matches!(options, ["list", ..]),
-        "reflog" => matches!(options, [] | ["show", ..]),
+        "stash" | "worktree" => matches!(options, ["list", ..]) && !begins(&["--ext-diff", "--textconv"]),
+        "reflog" => matches!(options, [] | ["show", ..]) && !begins(&["--ext-diff", "--textconv"]),
         "config" => match options {
             ["--get" | "--list" | "-l", rest @ ..] => rest.iter().all(|option| !option.starts_with('-')),
             _ => false,
@@ -434,11 +469,11 @@ fn assess_git(arguments: &[Word]) -> Assessment {
         "add" | "commit" | "switch" | "fetch" | "tag" | "mv"
             if !begins(&["--amend", "--force", "-f", "--discard-changes"]) =>
         {
-            Assessment::new(RiskClass::Risky, "It changes the repository.")
+            Assessment::new(RiskClass::Risky, &texts::CHANGES_REPOSITORY)
         }
-        "push" => Assessment::new(RiskClass::Irreversible, "It publishes commits to another repository."),
+        "push" => Assessment::new(RiskClass::Irreversible, &texts::PUBLISHES),
         "reset" | "clean" | "checkout" | "restore" | "rebase" | "branch" | "rm" => {
-            Assessment::new(RiskClass::Irreversible, "It can discard work that is not saved elsewhere.")
+            Assessment::new(RiskClass::Irreversible, &texts::DISCARDS_WORK)
         }
         _ => unknown(),
     }
