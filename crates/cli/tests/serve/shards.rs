@@ -13,7 +13,9 @@ use super::{crash_recovery, random_kills};
 
 fn serve_command(folder: &Path, shards: &str) -> Command {
     let mut command = Command::new(binary());
-    command.args(["serve", "--open", "--listen", "127.0.0.1:0", "--hub-shards", shards, "--data"]).arg(folder);
+    command
+        .args(["serve", "--open", "--listen", "127.0.0.1:0", "--hub-shards", shards, "--data"])
+        .arg(folder);
     command
 }
 
@@ -86,7 +88,10 @@ fn a_listener_of_all_shards_resumes_after_a_kill_without_losing_or_repeating_an_
     let mut expected = sessions.clone();
     expected.sort();
     assert_eq!(started, expected);
-    assert!(["x0", "x1", "x2"].iter().all(|shard| sessions.iter().any(|id| id.ends_with(shard))), "{sessions:?}");
+    assert!(
+        ["x0", "x1", "x2"].iter().all(|shard| sessions.iter().any(|id| id.ends_with(shard))),
+        "{sessions:?}"
+    );
     for round in 0..3 {
         // Each session publishes before the kill; the listener has received only what came before.
         for session in &sessions {
@@ -183,7 +188,8 @@ fn a_data_folder_with_one_shard_gets_more_without_losing_anything() {
     let mut hub = start(folder.path(), "4");
     let client = hub.client();
     // The listener subscribes again and resumes after the first event.
-    let capabilities = REPLY_CAPABILITIES.replacen('{', &format!(r#"{{"sayso":{{"after":"{first_id}"}},"#), 1);
+    let capabilities =
+        REPLY_CAPABILITIES.replacen('{', &format!(r#"{{"sayso":{{"after":"{first_id}"}},"#), 1);
     let response = client.post("/aaep/v1/subscriptions", &subscription_request(&capabilities));
     assert_eq!(response.json()["honored_capabilities"]["sayso"]["after"], first_id.as_str(), "{response:?}");
     let subscription = response.json_str("subscription_id");
@@ -215,8 +221,9 @@ fn a_data_folder_with_one_shard_gets_more_without_losing_anything() {
     assert_eq!(repeated.json_str("session_id"), keyed_session);
     let repeated = client.with_header("Idempotency-Key: event-1").post(&keyed_path, event);
     assert_eq!(repeated.body, published);
-    let conflict =
-        client.with_header("Idempotency-Key: start-1").post("/agent/v1/sessions", r#"{"summary_normal":"Other."}"#);
+    let conflict = client
+        .with_header("Idempotency-Key: start-1")
+        .post("/agent/v1/sessions", r#"{"summary_normal":"Other."}"#);
     assert_eq!(conflict.status, 409, "{conflict:?}");
     // New sessions use the other shards, and the listener hears them.
     let new = start_for(&client, "ada");
@@ -259,7 +266,10 @@ fn a_backup_has_the_journals_of_all_shards() {
         assert_success(&run_sayso(&arguments, ""));
         for (shard, name) in ["journal.sqlite", "journal-1.sqlite", "journal-2.sqlite"].iter().enumerate() {
             let mut journal = SqliteJournal::open(restored.join(name), &SqliteSettings::default()).unwrap();
-            assert_eq!((usize::from(journal.shard().unwrap().index), journal.shard().unwrap().count), (shard, 3));
+            assert_eq!(
+                (usize::from(journal.shard().unwrap().index), journal.shard().unwrap().count),
+                (shard, 3)
+            );
             assert!(journal.restore().unwrap().must_void_consents);
         }
         let mut hub = start(&restored, "3");

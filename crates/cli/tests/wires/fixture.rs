@@ -24,6 +24,11 @@ thread_local! {
     static SHARDS: Cell<u16> = const { Cell::new(1) };
 }
 
+/// Whether the hubs that this thread starts have several shards.
+pub(crate) fn has_several_shards() -> bool {
+    SHARDS.get() > 1
+}
+
 /// Sets the number of shards of the hubs that this thread starts.
 pub(crate) fn set_shards(shards: u16) {
     SHARDS.set(shards);
