@@ -19,6 +19,7 @@ const EXAMPLES: [(&str, &str); 18] = [
     ("token new", "--role listener --name ada"),
     ("backup", "--data sayso-data backup-1"),
     ("restore", "backup-1 --data sayso-data"),
+    ("reshard", "--data sayso-data --shards 4"),
     ("manifest sign", "manifest.json"),
     ("manifest verify", "manifest.jws --jwk public.json"),
     ("asp keygen", "--agent agent://127.0.0.1:8788/buyer --name Buyer --out buyer"),

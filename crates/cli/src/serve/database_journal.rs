@@ -1,15 +1,5 @@
 //! The journal in a database, and its ownership.
 
-use journal::Journal;
-
-/// An opened journal.
-pub(super) struct OpenedJournal {
-    pub(super) journal: Box<dyn Journal>,
-    /// A line about the journal's settings, unless it is in memory.
-    pub(super) status: Option<String>,
-    pub(super) ownership: JournalOwnership,
-}
-
 /// The ownership of a journal in a database. A journal in a file or in memory cannot lose it.
 #[derive(Default)]
 pub(super) struct JournalOwnership {
@@ -44,7 +34,11 @@ const ONLY_SHARD: i32 = 0;
 
 /// Opens the journal in a Postgres database. Waits for the lease of a hub that was killed to end.
 #[cfg(feature = "postgres")]
-pub(super) fn open(address: &str, config: &super::Config) -> Result<OpenedJournal, String> {
+pub(super) fn open(
+    address: &str,
+    config: &super::Config,
+    map: hub::ShardMap,
+) -> Result<super::OpenedJournals, String> {
     use std::time::Duration;
 
     use journal::{LeaseSettings, PostgresDatabase, PostgresJournal, PostgresSettings, ShardOwner};
@@ -65,5 +59,5 @@ pub(super) fn open(address: &str, config: &super::Config) -> Result<OpenedJourna
     let journal = PostgresJournal::open(&database, ONLY_SHARD, &owner, &lease).map_err(describe)?;
     let ownership = JournalOwnership { lease: Some(journal.lease().clone()) };
     let status = format!("journal {name}: shard {ONLY_SHARD}, epoch {}", journal.lease().epoch());
-    Ok(OpenedJournal { journal: Box::new(journal), status: Some(status), ownership })
+    Ok(super::OpenedJournals { journals: vec![Box::new(journal)], map, status: Some(status), ownership })
 }

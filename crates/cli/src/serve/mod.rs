@@ -12,6 +12,7 @@ pub(crate) mod manifest;
 mod otlp;
 pub(crate) mod personal;
 mod reload;
+mod shard_journals;
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -20,8 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::CommandFactory;
-use hub::Core;
-use journal::{JournalError, MemoryJournal, SqliteJournal};
+use hub::{Core, Shard};
 use seal::{Random, SystemRandom};
 use tokio::signal::unix::SignalKind;
 use wire::auth::{BrowserSessions, Tokens};
@@ -34,11 +34,12 @@ use crate::output::{describe_io_error, print_stderr, print_stdout};
 use crate::{ExitStatus, demo, file, page_assets};
 pub(crate) use config::parse_duration_ms;
 use config::{Config, ConfigFlags, LIMITS_HEADING, LoadedConfig};
-use database_journal::{JournalOwnership, OpenedJournal};
 use first_token::TemporaryTokenFile;
 use personal::HubOwner;
 use reload::Reloader;
 use sd_notify::NotifyState;
+use shard_journals::OpenedJournals;
+pub(crate) use shard_journals::{JOURNAL_FILE_NAME, reshard, shard_of_file_name};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -66,9 +67,6 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     log: LogArgs,
 }
-
-/// The name of the journal in the data folder.
-pub(crate) const JOURNAL_FILE_NAME: &str = "journal.sqlite";
 
 /// How long to wait until listeners have been told that the hub is shutting down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -138,23 +136,26 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
         print_status(&format!("warning: {warning}"));
     }
     let telemetry = log_args.start_log()?;
-    let OpenedJournal { journal, status, ownership } = open_journal(config)?;
+    let OpenedJournals { journals, map, status, ownership } = shard_journals::open(config)?;
     if let Some(status) = status {
         print_status(&status);
     }
-    let journal = telemetry.instrument_journal(journal);
-    let max_wait_ms = i64::try_from(config.wire.max_reply_wait.as_millis()).unwrap_or(i64::MAX);
-    let mut core = Core::new(
-        journal,
-        manifest::hub_producer(),
-        hub::HubLimits { max_wait_ms, ..config.hub },
-        |bytes: &mut [u8]| SystemRandom.fill(bytes),
-        wire::unix_now(),
-    )
-    .map_err(|error| error.to_string())?;
-    core.set_default_language(&config.language);
-    // The demo agent runs in this process, so its sessions from an earlier process no longer have an agent.
-    core.orphan_sessions_of(demo::AGENT_ID, wire::unix_now());
+    let limits = shard_limits(config, map.count());
+    let mut cores = Vec::new();
+    for (shard, journal) in Shard::all_of(map).into_iter().zip(journals) {
+        let number = (!map.is_single()).then_some(shard.index);
+        let journal = telemetry.instrument_journal_of(number, journal);
+        let random = |bytes: &mut [u8]| SystemRandom.fill(bytes);
+        let core = Core::in_shard(shard, journal, manifest::hub_producer(), limits, random, wire::unix_now());
+        let mut core = core.map_err(|error| match number {
+            Some(number) => format!("shard {number}: {error}"),
+            None => error.to_string(),
+        })?;
+        core.set_default_language(&config.language);
+        // The demo agent runs in this process, so its sessions from an earlier process no longer have an agent.
+        core.orphan_sessions_of(demo::AGENT_ID, wire::unix_now());
+        cores.push(core);
+    }
     let manifest = manifest::manifest_json(&enabled_transports(config));
     let signing_key = manifest::open_key((!config.memory).then_some(config.data.as_path()), print_status)?;
     let signed = manifest::sign(&manifest, &signing_key)?;
@@ -166,10 +167,12 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
         let address = listener.local_addr().map_err(|error| describe_io_error(&error))?;
         let origin = own_origin(config, address);
         let manifest_uri = origin.as_ref().map(|origin| format!("{origin}/.well-known/aaep-manifest.json"));
-        core.set_hub_manifest(manifest_uri, signed.clone());
-        core.set_manifests(origin, agent_manifests.keys, agent_manifests.documents)
-            .map_err(|error| error.to_string())?;
-        let hub = HubHandle::start_with_telemetry(core, config.fanout, wire::unix_now, telemetry.clone())
+        for core in &mut cores {
+            core.set_hub_manifest(manifest_uri.clone(), signed.clone());
+            core.set_manifests(origin.clone(), agent_manifests.keys.clone(), agent_manifests.documents.clone())
+                .map_err(|error| error.to_string())?;
+        }
+        let hub = HubHandle::start_shards(cores, config.fanout, wire::unix_now, telemetry.clone())
             .map_err(|error| describe_io_error(&error))?
             .with_receipt_key(signing_key);
         let mut hosts = config.host.clone();
@@ -334,6 +337,17 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
     result
 }
 
+/// Returns the limits of one shard. The limit on the size of the journals holds for all shards together.
+fn shard_limits(config: &Config, shards: u16) -> hub::HubLimits {
+    let max_wait_ms = i64::try_from(config.wire.max_reply_wait.as_millis()).unwrap_or(i64::MAX);
+    let max_bytes = config.hub.retention.max_bytes.map(|max| max / u64::from(shards));
+    hub::HubLimits {
+        max_wait_ms,
+        retention: journal::Retention { max_bytes, ..config.hub.retention },
+        ..config.hub
+    }
+}
+
 /// Tells the service manager about a change of state, if it started the hub with `NOTIFY_SOCKET` (`Type=notify` in a
 /// systemd unit).
 fn notify_service_manager(state: &[NotifyState<'_>]) {
@@ -410,34 +424,6 @@ fn bind_unix_socket(config: &Config) -> Result<Option<(UnixSocket, PathBuf)>, St
     let socket = UnixSocket::bind_locked(&path)
         .map_err(|error| format!("cannot listen on {}: {}", path.display(), describe_io_error(&error)))?;
     Ok(Some((socket, path)))
-}
-
-/// Opens the journal.
-fn open_journal(config: &Config) -> Result<OpenedJournal, String> {
-    if config.memory {
-        let journal = Box::new(MemoryJournal::default());
-        return Ok(OpenedJournal { journal, status: None, ownership: JournalOwnership::default() });
-    }
-    #[cfg(feature = "postgres")]
-    if let Some(address) = &config.database {
-        return database_journal::open(address.expose(), config);
-    }
-    create_data_dir(&config.data)?;
-    let path = config.data.join(JOURNAL_FILE_NAME);
-    let sqlite = SqliteJournal::open(&path, &config.journal).map_err(|error| {
-        let hint = match &error {
-            JournalError::EntriesLost(_) => "; restore a backup, or start once with --accept-loss",
-            _ => "",
-        };
-        format!("{}: {error}{hint}", path.display())
-    })?;
-    let settings = sqlite.effective_settings().map_err(|error| error.to_string())?;
-    let durability_settings =
-        settings.iter().filter(|(name, _)| ["journal_mode", "synchronous"].contains(name));
-    let effective: Vec<_> = durability_settings.map(|(name, value)| format!("{name}={value}")).collect();
-    let status = format!("journal {}: {}", path.display(), effective.join(" "));
-    let ownership = JournalOwnership::default();
-    Ok(OpenedJournal { journal: Box::new(sqlite), status: Some(status), ownership })
 }
 
 fn create_data_dir(path: &Path) -> Result<(), String> {
