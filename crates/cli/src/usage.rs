@@ -10,7 +10,7 @@ use crate::output::{print_stderr, printable};
 use crate::{Arguments, ExitStatus};
 
 /// Example arguments of commands, shown if a required argument is missing.
-const EXAMPLES: [(&str, &str); 18] = [
+const EXAMPLES: [(&str, &str); 19] = [
     ("listen", "http://127.0.0.1:8787"),
     ("check", "http://127.0.0.1:8787"),
     ("capture", "http://127.0.0.1:8787 --output session.jsonl"),
