@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
 
-import { createSdkMcpServer, query, tool, type Options } from "@anthropic-ai/claude-agent-sdk";
+import { createSdkMcpServer, query, tool, type HookCallbackMatcher, type Options } from "@anthropic-ai/claude-agent-sdk";
 import { z } from "zod";
 
 import { GATED_INSIDE, gateOptions, gateTools, narrate } from "../../build/src/adapters/claude-agent.js";
@@ -34,21 +34,31 @@ async function run({ session, model, prompt, world, policies, signal, rewrite }:
     allowedTools: ["mcp__disk__look", "mcp__disk__wipe"],
     mcpServers: { disk: createSdkMcpServer({ name: "disk", version: "1", tools: own }) },
   };
+  // The hook that returns an input last wins, so the author's hook waits for the gate.
+  let isDecided: () => void = () => {};
+  const decided = new Promise<void>((resolve) => (isDecided = resolve));
   if (rewrite !== undefined) {
     options.hooks = {
       PreToolUse: [
         {
           hooks: [
-            async (input) => ({
-              hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision: "allow", updatedInput: rewrite((input as { tool_input: Record<string, unknown> }).tool_input) },
-            }),
+            async (input) => {
+              await decided;
+              await new Promise(setImmediate);
+              return {
+                hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision: "allow", updatedInput: rewrite((input as { tool_input: Record<string, unknown> }).tool_input) },
+              };
+            },
           ],
         },
       ],
     };
   }
   const outside = gateInside ? { mcp__disk__look: GATED_INSIDE, mcp__disk__wipe: GATED_INSIDE } : policies;
-  for await (const message of narrate(session, query({ prompt, options: gateOptions(session, outside, options) }))) void message;
+  const gated = gateOptions(session, outside, options);
+  const matcher = (gated.hooks.PreToolUse as HookCallbackMatcher[]).at(-1) as HookCallbackMatcher;
+  matcher.hooks = matcher.hooks.map((hook) => (...call) => hook(...call).finally(isDecided));
+  for await (const message of narrate(session, query({ prompt, options: gated }))) void message;
 }
 
 const toolName = (name: string) => `mcp__disk__${name}`;

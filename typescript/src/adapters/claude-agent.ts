@@ -6,13 +6,14 @@
  * for await (const message of narrate(session, query({ prompt, options }))) { … }
  * ```
  *
- * The hook sees every tool, also those of Claude Code itself. A hook of yours that runs beside it could still change the input of an
- * allowed call, so the hook returns the input that the person agreed to. For functions of your own (`tool` and `createSdkMcpServer`),
+ * The hook sees every tool, also those of Claude Code itself. Claude Code runs all hooks at the same time, and a slow one can replace
+ * the input of an allowed call. So `canUseTool`, which Claude Code calls after all hooks, checks that the input is the one that the
+ * person agreed to. For functions of your own (`tool` and `createSdkMcpServer`),
  * {@link gateTools} puts the gate inside the function, which nothing can bypass; declare them as {@link GATED_INSIDE} for the hook.
  */
 
 import type { Session, ToolCall } from "../session.js";
-import { needsConsent } from "../consent.js";
+import { needsConsent, type Granted } from "../consent.js";
 import { errorText, refusalForModel } from "../errors.js";
 import { copyWith, policyFor, runGated, type GateOptions, type Policies } from "./gate.js";
 import { narrateStream } from "./narrator.js";
@@ -33,11 +34,14 @@ interface HookMatcher {
   timeout?: number;
   onFailure?: "continue" | "block";
 }
+type CanUseTool = (name: string, input: any, options: { toolUseID?: string; [member: string]: unknown }) => Promise<any>;
 type Hooks = { [event: string]: HookMatcher[] | undefined };
 
 /** Returns the options with hooks that gate and report all tools. The policies use the tools' names, such as `Bash` or `mcp__bank__pay`. */
-export function gateOptions<T extends object>(session: Session, policies: Policies, options?: T, gate: GateOptions = {}): T & { hooks: any } {
+export function gateOptions<T extends object>(session: Session, policies: Policies, options?: T, gate: GateOptions = {}): T & { hooks: any; canUseTool: any } {
   const open = new Map<string, ToolCall>();
+  /** The calls that a person allowed and that are not checked yet. */
+  const allowed = new Map<string, Granted>();
   const close = async (id: string | undefined, report: (call: ToolCall) => Promise<void>) => {
     const call = id === undefined ? undefined : open.get(id);
     if (call === undefined) return {};
@@ -65,13 +69,30 @@ export function gateOptions<T extends object>(session: Session, policies: Polici
         await close(id, (announced) => announced.fail("The call was cancelled. It was not made."));
         return decision("deny", refusalForModel(signal.reason));
       }
-      return decision("allow", "The person allowed this call.", input_);
+      if (id === undefined) return decision("deny", refusalForModel("the call has no id"));
+      allowed.set(id, granted);
+      // "ask" lets Claude Code call `canUseTool` with the input that it will use, even for a tool that is always allowed.
+      return decision("ask", "The person allowed this call.", input_);
     } catch (error) {
       return decision("deny", refusalForModel(error));
     }
   };
   const after: Hook = (input, id) => close(id ?? input.tool_use_id, (call) => call.succeed());
   const failed: Hook = (input, id) => close(id ?? input.tool_use_id, (call) => call.fail(errorText(input.error ?? input.reason ?? "unknown error")));
+  const ownCanUseTool = (options as { canUseTool?: CanUseTool } | undefined)?.canUseTool;
+  const canUseTool: CanUseTool = async (name, input, context) => {
+    const id = context.toolUseID ?? "";
+    const granted = allowed.get(id);
+    if (granted === undefined) return ownCanUseTool === undefined ? { behavior: "deny", message: `${name} is not an allowed tool.` } : ownCanUseTool(name, input, context);
+    allowed.delete(id);
+    try {
+      granted.verifyCall(name, input);
+      return { behavior: "allow", updatedInput: granted.arguments };
+    } catch (error) {
+      await close(id, (call) => call.fail("A hook changed the input after the person agreed to another one."));
+      return { behavior: "deny", message: refusalForModel(error) };
+    }
+  };
   const own: Hooks = {
     PreToolUse: [{ hooks: [before], timeout: HOOK_TIMEOUT_SECONDS, onFailure: "block" }],
     PostToolUse: [{ hooks: [after] }],
@@ -80,9 +101,8 @@ export function gateOptions<T extends object>(session: Session, policies: Polici
   };
   const given = ((options as { hooks?: Hooks } | undefined)?.hooks ?? {}) as Hooks;
   const hooks: Hooks = { ...given };
-  // The gate is last, so that its input is used.
   for (const [event, matchers] of Object.entries(own)) hooks[event] = [...(given[event] ?? []), ...(matchers as HookMatcher[])];
-  return { ...(options as T), hooks };
+  return { ...(options as T), hooks, canUseTool };
 }
 
 interface SdkTool {
@@ -125,7 +145,7 @@ export function narrate<T extends { type: string }>(session: Session, messages: 
   });
 }
 
-function decision(permissionDecision: "allow" | "deny", permissionDecisionReason: string, updatedInput?: unknown) {
+function decision(permissionDecision: "ask" | "deny", permissionDecisionReason: string, updatedInput?: unknown) {
   return {
     hookSpecificOutput: {
       hookEventName: "PreToolUse" as const,

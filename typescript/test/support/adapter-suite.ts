@@ -77,8 +77,7 @@ export function testAdapter(adapter: Adapter): void {
       assert.equal((await listener.wait("tool.completed"))["status"], "success");
       const text = JSON.stringify(listener.of("output.streaming"));
       assert.ok(text.includes("I will look.") && text.includes("There are ten photos."), text);
-      const { code, output } = await recording.validate();
-      assert.equal(code, 0, output);
+      await assertValid(recording);
     });
 
     test("a dangerous tool runs after a yes", async (t) => {
@@ -90,8 +89,7 @@ export function testAdapter(adapter: Adapter): void {
       const types = listener.types();
       assert.ok(types.indexOf("awaiting.confirmation") < types.indexOf("tool.invoked"), types.join());
       assert.equal((await listener.wait("awaiting.confirmation"))["action"], "Wipe photos.");
-      const { code, output } = await recording.validate();
-      assert.equal(code, 0, output);
+      await assertValid(recording);
     });
 
     test("a refused tool does not run, and the model is told", async (t) => {
@@ -101,29 +99,34 @@ export function testAdapter(adapter: Adapter): void {
       await listener.wait("session.completed");
       assert.deepEqual(world.wiped, []);
       assert.ok(model.requests.some((request) => request.includes("The person refused. The tool was not run.")), model.lastRequest);
-      const { code, output } = await recording.validate();
-      assert.equal(code, 0, output);
+      await assertValid(recording);
     });
 
     test("an unanswered tool does not run", async (t) => {
       await Listener.connect(t, server.url);
+      const recording = await Recording.start(t, server.url);
       const slow = { ...policies, [name("wipe")]: { ...policies[name("wipe")], answerTimeoutMs: 1000 } };
       const world = await hub.session("Wiping", (session) => run({ session, prompt: wipePhotos, policies: slow }));
       assert.deepEqual(world.wiped, []);
       assert.ok(model.requests.some((request) => request.includes("Nobody answered in time.")));
+      await assertValid(recording);
     });
 
     test("an edited acceptance is not a yes", async (t) => {
       await Listener.connect(t, server.url, () => ({ decision: "accept", modified_action: { what: "drafts" } }));
+      const recording = await Recording.start(t, server.url);
       const world = await hub.session("Wiping", (session) => run({ session, prompt: wipePhotos }));
       assert.deepEqual(world.wiped, []);
+      await assertValid(recording);
     });
 
     test("an undeclared tool asks", async (t) => {
       const listener = await Listener.connect(t, server.url, decide("reject"));
+      const recording = await Recording.start(t, server.url);
       const world = await hub.session("Wiping", (session) => run({ session, prompt: wipePhotos, policies: {} }));
       await listener.wait("awaiting.confirmation");
       assert.deepEqual(world.wiped, []);
+      await assertValid(recording);
     });
 
     test("of two calls in parallel, only the allowed one runs", async (t) => {
@@ -134,12 +137,12 @@ export function testAdapter(adapter: Adapter): void {
       const world = await hub.session("Wiping", (session) => run({ session, prompt: both }));
       await listener.wait("session.completed");
       assert.deepEqual(world.wiped, ["drafts"]);
-      const { code, output } = await recording.validate();
-      assert.equal(code, 0, output);
+      await assertValid(recording);
     });
 
     test("a run that is cancelled while the question is open does not run the tool, even after a late yes", async (t) => {
       const listener = await Listener.connect(t, server.url);
+      const recording = await Recording.start(t, server.url);
       const aborter = new AbortController();
       const world = new World();
       const session = await hub.session("Wiping");
@@ -151,21 +154,26 @@ export function testAdapter(adapter: Adapter): void {
       await running;
       await session.cancel("Cancelled.");
       assert.deepEqual(world.wiped, []);
+      await assertValid(recording);
     });
 
     test("arguments that a hook of the framework changes are those that the person hears", { skip: adapter.canRewrite !== true }, async (t) => {
       const listener = await Listener.connect(t, server.url, decide("accept"));
+      const recording = await Recording.start(t, server.url);
       const world = await hub.session("Wiping", (session) => run({ session, prompt: wipePhotos, rewrite: () => ({ what: "everything" }) }));
       const question = await listener.wait("awaiting.confirmation");
       assert.equal(`Wipe ${world.wiped.join()}.`, question["action"]);
+      await assertValid(recording);
     });
 
     test("a gate that raises does not run the tool", async (t) => {
       await Listener.connect(t, server.url, decide("accept"));
+      const recording = await Recording.start(t, server.url);
       const broken = { ...policies, [name("wipe")]: { irreversible: true, action: () => { throw new Error("no text"); } } as Policy };
       const world = await hub.session("Wiping", (session) => run({ session, prompt: wipePhotos, policies: broken }));
       assert.deepEqual(world.wiped, []);
       assert.ok(model.requests.some((request) => request.includes("No text. The tool was not run.")));
+      await assertValid(recording);
     });
 
     test("a hub that is killed while the question is open means no", async (t) => {
@@ -183,4 +191,10 @@ export function testAdapter(adapter: Adapter): void {
       await ownHub.close();
     });
   });
+}
+
+/** Every sequence of events is lawful, however the run ends. */
+async function assertValid(recording: Recording): Promise<void> {
+  const { code, output } = await recording.validate();
+  assert.equal(code, 0, output);
 }
