@@ -82,6 +82,7 @@ impl Node {
             .await
             .map_err(|error| error.to_string())?;
         state.consent = Some(request.clone());
+        self.counters.questions_asked.increment(&[&request.performative]);
         handle.report_change(state, unix_now());
         self.await_consent(handle, request);
         Ok(SendOutcome::AwaitingConsent { reply_token: asked.reply_token })
@@ -298,6 +299,8 @@ impl Node {
         self.peers().escrow.promise(&handle.info, state.participant.session());
         state.consent = None;
         state.last_consent = Some((request.clone(), outcome));
+        self.counters.sent.increment(performative);
+        self.counters.questions_resolved.increment(&["accepted"]);
         self.narrate_call_end(handle, request, true);
         self.finish_change(handle, &mut state).await
     }
@@ -343,6 +346,8 @@ impl Node {
             self.commit(&mut state, Batch::of_session(handle.info.id, records)).await?;
             state.consent = None;
             state.last_consent = Some((request.clone(), outcome));
+            self.counters.sent.increment(Performative::Inform);
+            self.counters.questions_resolved.increment(&["answered"]);
             self.narrate_sent(handle, &state, &sent);
             self.finish_change(handle, &mut state).await
         };
@@ -388,6 +393,7 @@ impl Node {
         let record = SessionRecord::ConsentResolved { request: request.id.clone(), outcome: outcome.clone() };
         self.commit(&mut state, Batch::of_session(handle.info.id, vec![record])).await?;
         state.last_consent = Some((request.clone(), outcome));
+        self.counters.questions_resolved.increment(&["refused"]);
         self.finish_change(handle, &mut state).await
     }
 

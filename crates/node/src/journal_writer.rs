@@ -9,7 +9,7 @@ use seal::{SystemRandom, UnixMillis};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::crash_point;
-use crate::records::{NODE_SESSION, NodeRecord, SessionInfo, SessionRecord};
+use crate::records::{NODE_SESSION, NodeRecord, RecordError, SessionInfo, SessionRecord};
 
 /// Maximum number of batches in one commit.
 const MAX_BATCHES_PER_COMMIT: usize = 1024;
@@ -68,6 +68,8 @@ pub(crate) struct JournalWriter {
 #[derive(Debug, Default)]
 pub(crate) struct StoredState {
     pub(crate) open_sessions: Vec<StoredSession>,
+    /// Open sessions whose facts cannot be read, and why.
+    pub(crate) unreadable_sessions: Vec<(SessionId, String)>,
     pub(crate) node_records: Vec<NodeRecord>,
 }
 
@@ -79,10 +81,14 @@ impl JournalWriter {
         for session in &live.sessions {
             if session.id == NODE_SESSION {
                 let events = read_events(&mut *journal, NODE_SESSION)?;
-                state.node_records =
-                    events.iter().map(|body| parse(body, NodeRecord::parse)).collect::<Result<_, _>>()?;
+                let records = events.iter().map(|body| parse(body, NodeRecord::parse));
+                state.node_records = records.collect::<Result<_, _>>().map_err(malformed)?;
             } else if let Ok(id) = SessionId::parse(&session.id) {
-                state.open_sessions.extend(read_session(&mut *journal, id)?);
+                match read_session(&mut *journal, id)? {
+                    Some(Ok(session)) => state.open_sessions.push(session),
+                    Some(Err(error)) => state.unreadable_sessions.push((id, error.to_string())),
+                    None => {}
+                }
             }
         }
         let mut thread = WriterThread { position: live.last_position, journal };
@@ -123,13 +129,13 @@ impl JournalWriter {
     }
 }
 
-fn parse<T>(
-    body: &[u8],
-    parse: impl Fn(&str) -> Result<T, crate::records::RecordError>,
-) -> Result<T, JournalError> {
-    let malformed = |reason: String| JournalError::Io(std::io::Error::other(reason).into());
-    let text = std::str::from_utf8(body).map_err(|error| malformed(error.to_string()))?;
-    parse(text).map_err(|error| malformed(error.to_string()))
+fn parse<T>(body: &[u8], parse: impl Fn(&str) -> Result<T, RecordError>) -> Result<T, RecordError> {
+    let text = std::str::from_utf8(body).map_err(|_| RecordError("is not UTF-8 and"))?;
+    parse(text)
+}
+
+fn malformed(error: RecordError) -> JournalError {
+    JournalError::Io(std::io::Error::other(error).into())
 }
 
 fn read_events(journal: &mut dyn Journal, session: &str) -> Result<Vec<Vec<u8>>, JournalError> {
@@ -143,13 +149,21 @@ fn read_events(journal: &mut dyn Journal, session: &str) -> Result<Vec<Vec<u8>>,
     }
 }
 
-fn read_session(journal: &mut dyn Journal, id: SessionId) -> Result<Option<StoredSession>, JournalError> {
+/// Reads a session. The inner error says that its facts are malformed.
+fn read_session(
+    journal: &mut dyn Journal,
+    id: SessionId,
+) -> Result<Option<Result<StoredSession, RecordError>>, JournalError> {
     let name = id.to_string();
     let Some(stored) = journal.session(&name)? else { return Ok(None) };
-    let info = parse(&stored.session.record, |text| SessionInfo::parse(id, text))?;
     let events = read_events(journal, &name)?;
-    let records = events.iter().map(|body| parse(body, SessionRecord::parse)).collect::<Result<_, _>>()?;
-    Ok(Some(StoredSession { info, records, is_ended: stored.is_ended }))
+    let read = || {
+        let info = parse(&stored.session.record, |text| SessionInfo::parse(id, text))?;
+        let records =
+            events.iter().map(|body| parse(body, SessionRecord::parse)).collect::<Result<_, _>>()?;
+        Ok(StoredSession { info, records, is_ended: stored.is_ended })
+    };
+    Ok(Some(read()))
 }
 
 struct WriterThread {
@@ -181,7 +195,8 @@ impl WriterThread {
                 match command {
                     Command::Append { batch, at, reply } => appends.push((prepare(&batch, at), reply)),
                     Command::Read { session, reply } => {
-                        let _ = reply.send(read_session(&mut *self.journal, session));
+                        let result = read_session(&mut *self.journal, session);
+                        let _ = reply.send(result.and_then(|found| found.transpose().map_err(malformed)));
                     }
                 }
             }

@@ -16,16 +16,19 @@
 //! Every change is stored before anybody learns about it: a received message before it is acknowledged, a message of ours before
 //! it leaves. After a restart, the node continues from the stored facts.
 
+mod address_limiter;
 mod consent;
 mod crash_point;
 mod disputes;
 mod dpop;
 mod effects;
+mod ended_sessions;
 mod error;
 mod escrow_book;
 mod identity;
 mod journal_writer;
 mod limits;
+mod metrics;
 mod narration;
 mod node;
 mod outbox;

@@ -1,20 +1,24 @@
 //! The node: its sessions, and the operations that its own tasks share.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use asp::state_machine::State;
 use asp::{AgentCard, AgentUri, SessionId, StoredStep};
-use client::TrustRoots;
+use client::{Backoff, TrustRoots};
 use journal::Journal;
 use tokio::sync::{Semaphore, watch};
 use wire::unix_now;
 
 use crate::NodeError;
+use crate::address_limiter::AddressLimiter;
 use crate::dpop::ProofVerifier;
+use crate::ended_sessions::EndedSessions;
 use crate::identity::Identity;
 use crate::journal_writer::{Batch, JournalWriter};
 use crate::limits::NodeLimits;
+use crate::metrics::NodeCounters;
 use crate::peer_client::{PeerClient, PeerTransport};
 use crate::peers::Peers;
 use crate::person::Person;
@@ -25,6 +29,10 @@ use crate::timers::Timers;
 
 /// Maximum number of cards that are fetched at the same time for agents that are not pinned.
 const MAX_CARD_FETCHES: usize = 8;
+/// Maximum number of ended sessions that are rebuilt at the same time. The rest of the processor is for open sessions.
+const MAX_REBUILDS: usize = 1;
+/// The delays between attempts to continue a restored session.
+const RESUME_BACKOFF: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(30));
 
 /// The configuration of a node.
 #[derive(Debug)]
@@ -52,7 +60,7 @@ pub struct NodeConfig {
 /// One agent's node.
 #[derive(Debug)]
 pub struct Node {
-    pub(crate) config: NodeConfig,
+    pub(crate) config: Arc<NodeConfig>,
     /// The agent's current card.
     pub(crate) card: Arc<AgentCard>,
     pub(crate) client: PeerClient,
@@ -62,8 +70,15 @@ pub struct Node {
     pub(crate) timers: Timers,
     /// Limits how many cards of strangers are fetched at the same time.
     pub(crate) card_fetches: Semaphore,
+    /// Limits how many cards are registered.
+    pub(crate) registrations: AddressLimiter,
+    pub(crate) counters: NodeCounters,
     peers: Mutex<Peers>,
     sessions: Mutex<HashMap<SessionId, Arc<SessionHandle>>>,
+    ended: Mutex<EndedSessions>,
+    rebuilds: Semaphore,
+    /// Open sessions that cannot be restored, and why. Nothing happens in them, and above all nothing is accepted.
+    quarantined: Mutex<BTreeMap<SessionId, String>>,
     /// Held while a session is created, so that two copies of an invitation create one session.
     pub(crate) creation: tokio::sync::Mutex<()>,
     stopping: watch::Sender<bool>,
@@ -95,15 +110,25 @@ impl Node {
             person,
             timers: Timers::default(),
             card_fetches: Semaphore::new(MAX_CARD_FETCHES),
+            registrations: AddressLimiter::default(),
+            counters: NodeCounters::default(),
             peers: Mutex::new(peers),
             sessions: Mutex::default(),
+            ended: Mutex::default(),
+            rebuilds: Semaphore::new(MAX_REBUILDS),
+            quarantined: Mutex::default(),
             creation: tokio::sync::Mutex::new(()),
             stopping: watch::Sender::new(false),
-            config,
+            config: Arc::new(config),
         };
+        for (id, reason) in stored.unreadable_sessions {
+            node.quarantine(id, reason);
+        }
         for session in stored.open_sessions {
-            let state = SessionState::restore(&node.config, &session)?;
-            node.insert(&SessionHandle::new(session.info, state, now));
+            match SessionState::restore(&node.config, &session) {
+                Ok(state) => node.insert(&SessionHandle::new(session.info, state, now)),
+                Err(error) => node.quarantine(session.info.id, error.to_string()),
+            }
         }
         Ok(Arc::new(node))
     }
@@ -117,7 +142,9 @@ impl Node {
             tracing::error!(target: "sayso::log", kind = "asp.failed", %error);
         }
         for handle in self.handles() {
-            self.resume(&handle).await;
+            // A session that waits for the journal or the hub does not hold up the others.
+            let node = self.clone();
+            tokio::spawn(async move { node.resume_until_done(&handle).await });
         }
         let mut stopping = std::pin::pin!(self.stopped());
         loop {
@@ -149,23 +176,34 @@ impl Node {
         }
     }
 
-    /// Continues a restored session.
-    async fn resume(self: &Arc<Self>, handle: &Arc<SessionHandle>) {
-        let result = async {
-            let mut state = self.lock(handle).await?;
-            self.expire(handle, &mut state).await?;
-            if state.state() == State::Executing {
-                self.peers().escrow.promise(&handle.info, state.participant.session());
+    /// Continues a restored session, and tries again if the journal cannot be written.
+    async fn resume_until_done(self: &Arc<Self>, handle: &Arc<SessionHandle>) {
+        let mut backoff = RESUME_BACKOFF;
+        let mut stopping = std::pin::pin!(self.stopped());
+        while let Err(error) = self.resume(handle).await {
+            Self::log_failure(handle.info.id, Err(error));
+            tokio::select! {
+                () = tokio::time::sleep(backoff.delay()) => backoff.grow(),
+                () = &mut stopping => return,
             }
-            self.advance(handle, &mut state).await?;
-            self.resume_narration(handle, &state).await;
-            match state.consent.clone() {
-                Some(request) => self.await_consent(handle, request),
-                None => self.resume_escalation(handle, &mut state).await,
-            }
-            self.finish_change(handle, &mut state).await
-        };
-        Self::log_failure(handle.info.id, result.await);
+        }
+    }
+
+    /// Continues a restored session. What was done by an earlier attempt is not done again.
+    async fn resume(self: &Arc<Self>, handle: &Arc<SessionHandle>) -> Result<(), NodeError> {
+        let mut state = self.lock(handle).await?;
+        self.expire(handle, &mut state).await?;
+        if state.state() == State::Executing {
+            self.peers().escrow.promise(&handle.info, state.participant.session());
+        }
+        self.advance(handle, &mut state).await?;
+        self.finish_change(handle, &mut state).await?;
+        self.resume_narration(handle, &state).await;
+        match state.consent.clone() {
+            Some(request) => self.await_consent(handle, request),
+            None => self.resume_escalation(handle, &mut state).await,
+        }
+        Ok(())
     }
 
     async fn handle_expired(self: &Arc<Self>, handle: &Arc<SessionHandle>) {
@@ -283,7 +321,9 @@ impl Node {
             self.commit(state, batch).await?;
             state.is_ended = true;
             self.timers.set(handle.info.id, None);
+            self.keep_ended(handle, state);
             self.sessions().remove(&handle.info.id);
+            handle.report_change(state, now);
             self.client.end_session(handle.info.id);
             self.peers().escrow.forget_promise(handle.info.id);
             self.finish_narration(handle, state);
@@ -296,15 +336,58 @@ impl Node {
         if let Some(handle) = self.find_open(id) {
             return Ok(handle);
         }
-        let stored = self.journal.read(id).await?.ok_or(NodeError::UnknownSession)?;
-        if !stored.is_ended
-            && let Some(handle) = self.find_open(id)
-        {
-            // The session began while the journal was read.
+        let find_ended = || self.ended.lock().unwrap_or_else(PoisonError::into_inner).get(id);
+        if let Some(handle) = find_ended() {
             return Ok(handle);
         }
-        let state = SessionState::restore(&self.config, &stored)?;
-        Ok(SessionHandle::new(stored.info, state, unix_now()))
+        if let Some(reason) = self.quarantined().get(&id) {
+            return Err(NodeError::DamagedSession(id, reason.clone()));
+        }
+        let _rebuild = self.rebuilds.acquire().await.map_err(|_| NodeError::Stopping)?;
+        if let Some(handle) = find_ended() {
+            return Ok(handle);
+        }
+        let stored = self.journal.read(id).await?.ok_or(NodeError::UnknownSession)?;
+        if !stored.is_ended {
+            // The session began while the journal was read.
+            return self.find_open(id).ok_or(NodeError::UnknownSession);
+        }
+        let config = self.config.clone();
+        let restored = tokio::task::spawn_blocking(move || {
+            SessionState::restore(&config, &stored).map(|state| (stored.info, state))
+        });
+        let (info, state) = restored.await.map_err(|_| NodeError::Stopping)??;
+        let bytes = state.message_bytes();
+        let handle = SessionHandle::new(info, state, unix_now());
+        self.keep(handle.clone(), bytes);
+        Ok(handle)
+    }
+
+    /// Keeps a session that has ended for those who still read it.
+    fn keep_ended(&self, handle: &Arc<SessionHandle>, state: &SessionState) {
+        self.keep(handle.clone(), state.message_bytes());
+    }
+
+    fn keep(&self, handle: Arc<SessionHandle>, bytes: usize) {
+        let max_sessions = self.config.limits.kept_ended_sessions;
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).insert(handle, bytes, max_sessions);
+    }
+
+    /// Leaves a session alone that cannot be restored, and says so.
+    fn quarantine(&self, id: SessionId, reason: String) {
+        tracing::error!(
+            target: "sayso::log",
+            kind = "asp.quarantined",
+            session = %id,
+            error = %reason,
+            "A stored session cannot be restored. Nothing happens in it until its data or keys are restored."
+        );
+        self.quarantined().insert(id, reason);
+    }
+
+    /// Returns the open sessions that cannot be restored, and why.
+    pub(crate) fn quarantined(&self) -> MutexGuard<'_, BTreeMap<SessionId, String>> {
+        self.quarantined.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn find_open(&self, id: SessionId) -> Option<Arc<SessionHandle>> {

@@ -78,9 +78,11 @@ impl Node {
                 Ok(DeliveryAnswer::Stored) => self.settle(handle, next.id).await,
                 Ok(DeliveryAnswer::Refused { reject }) => self.handle_reject(handle, &next, &reject).await,
                 Ok(DeliveryAnswer::Rejected { code, reason, .. }) => {
+                    self.counters.count_refused_by_peer(&code);
                     self.abandon(handle, &next, &code, &reason).await
                 }
                 Err(error) => {
+                    self.counters.delivery_failures.add(1);
                     let delay = match &error {
                         PeerError::Busy(delay) => *delay,
                         _ => None,
@@ -185,6 +187,7 @@ impl Node {
         let record = SessionRecord::DeliveryAbandoned { message: next.id };
         self.commit(&mut state, Batch::of_session(handle.info.id, vec![record])).await?;
         state.abandoned = Some(next.id);
+        self.counters.abandoned.add(1);
         self.narrate_undeliverable(handle, &next.id.to_string());
         self.finish_change(handle, &mut state).await?;
         Ok(true)

@@ -8,12 +8,13 @@ use asp::dispute::{Dispute, DisputeRegister, RegisterError, Resolution};
 use asp::message::{Body, TrustScore};
 use asp::session::ReceiverChecks;
 use asp::trust::{
-    CircuitBreaker, RateLimited, TokenBucket, TrustBook, TrustEvent, TrustEventKind, TrustLevel,
-    TrustParametersError, TrustReport,
+    CircuitBreaker, CircuitState, RateLimited, TokenBucket, TrustBook, TrustEvent, TrustEventKind,
+    TrustLevel, TrustParametersError, TrustReport,
 };
 use asp::{AgentCard, AgentUri, DisputeId, SessionId};
 use seal::UnixMillis;
 use seal::json::write_object;
+use wire::unix_now;
 
 use crate::disputes::DisputeRecord;
 use crate::dpop;
@@ -22,6 +23,10 @@ use crate::limits::NodeLimits;
 use crate::node::NodeConfig;
 use crate::policy::Policy;
 use crate::records::NodeRecord;
+
+const MINUTES_PER_DAY: i64 = 24 * 60;
+/// Maximum number of agents without a pinned card whose traffic is remembered.
+const MAX_UNPINNED_CONTACTS: usize = 1_000;
 
 /// What the node knows about other agents.
 #[derive(Debug)]
@@ -45,6 +50,7 @@ struct Contact {
     messages: TokenBucket,
     invitations: TokenBucket,
     violations: TokenBucket,
+    violations_of_day: TokenBucket,
     breaker: CircuitBreaker,
 }
 
@@ -267,15 +273,32 @@ impl Peers {
 
     /// Returns whether a message of this agent that was not authentic is recorded.
     pub(crate) fn take_violation(&mut self, agent: &AgentUri, now: UnixMillis, limits: &NodeLimits) -> bool {
-        self.contact(agent).violations.take(limits.violations_per_minute, now).is_ok()
+        let contact = self.contact(agent);
+        // In this time, a minute lasts a day.
+        let day = UnixMillis::new(now.get() / MINUTES_PER_DAY);
+        contact.violations.take(limits.violations_per_minute, now).is_ok()
+            && contact.violations_of_day.take(limits.violations_per_day, day).is_ok()
+    }
+
+    /// Returns how many peers do not answer and are left alone for a while.
+    pub(crate) fn open_circuits(&self) -> usize {
+        let is_open = |contact: &&Contact| contact.breaker.state(unix_now()) != CircuitState::Closed;
+        self.contacts.values().filter(is_open).count()
     }
 
     fn contact(&mut self, agent: &AgentUri) -> &mut Contact {
+        // An agent without a pinned card has no traffic to remember for long.
+        if self.contacts.len() >= self.cards.len() + MAX_UNPINNED_CONTACTS
+            && !self.contacts.contains_key(agent)
+        {
+            self.contacts.retain(|agent, _| self.cards.contains_key(agent));
+        }
         let parameters = self.policy.circuit_breaker.clone();
         self.contacts.entry(agent.clone()).or_insert_with(|| Contact {
             messages: TokenBucket::default(),
             invitations: TokenBucket::default(),
             violations: TokenBucket::default(),
+            violations_of_day: TokenBucket::default(),
             breaker: CircuitBreaker::new(parameters),
         })
     }

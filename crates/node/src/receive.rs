@@ -13,8 +13,9 @@ use crate::NodeError;
 use crate::crash_point;
 use crate::journal_writer::Batch;
 use crate::node::Node;
+use crate::person::one_line;
 use crate::records::SessionRecord;
-use crate::send::run_to_completion;
+use crate::send::{MAX_SUBJECT_CHARS, run_to_completion};
 use crate::session::{RefusalNotice, SessionHandle, SessionState};
 
 /// The answer to a peer's message.
@@ -70,12 +71,16 @@ impl Node {
                     Ok(ReceiveReply::Refused { refusal, reject: None })
                 }
                 (Err(error), _) => {
+                    node.counters.dropped.add(1);
                     node.record_violation(&card).await;
                     Ok(ReceiveReply::Dropped(error.to_string()))
                 }
             }
         })
         .await;
+        if let Ok(ReceiveReply::Refused { refusal, .. }) = &reply {
+            self.counters.count_refused_by_us(refusal.code);
+        }
         crash_point::pass("receive.after");
         reply
     }
@@ -88,18 +93,23 @@ impl Node {
     ) -> Result<ReceiveReply, NodeError> {
         let creation = self.creation.lock().await;
         let id = message.envelope.session_id;
-        if let Ok(handle) = self.session(id).await {
+        match self.session(id).await {
             // Another copy of the invitation was faster.
-            drop(creation);
-            return if handle.info.peer.agent_id() == peer.agent_id() {
-                self.receive_in(&handle, message).await
-            } else {
-                Err(NodeError::UnknownSession)
-            };
+            Ok(handle) => {
+                drop(creation);
+                return if handle.info.peer.agent_id() == peer.agent_id() {
+                    self.receive_in(&handle, message).await
+                } else {
+                    Err(NodeError::UnknownSession)
+                };
+            }
+            Err(NodeError::UnknownSession) => {}
+            Err(error) => return Err(error),
         }
         self.check_capacity(peer.agent_id())?;
         let subject = match &message.envelope.body {
-            Body::Propose(invitation) => invitation.subject.clone(),
+            // The peer chooses its length. A person hears it, and the list of sessions shows it.
+            Body::Propose(invitation) => one_line(&invitation.subject, MAX_SUBJECT_CHARS),
             _ => String::new(),
         };
         let info = self.new_session_info(id, peer, Role::Invited, subject);
@@ -140,6 +150,12 @@ impl Node {
             return Ok(stored_reply(message, &state));
         }
         self.expire(handle, &mut state).await?;
+        if state.refused_count >= self.config.limits.refusals_per_session {
+            // Each refusal must be remembered, and there are too many.
+            let reason = "too many messages of this session were refused, so it accepts no more";
+            let refusal = Refusal::new(RejectCode::CapacityUnavailable, reason);
+            return Ok(ReceiveReply::Refused { refusal, reject: None });
+        }
         let (now, checks) = (unix_now(), self.checks_of_message(handle, &state, message));
         let outcome =
             state.participant.handle(message, checks, now, &mut SystemRandom).map_err(NodeError::Local)?;
@@ -192,6 +208,16 @@ impl Node {
     ) -> Result<(), NodeError> {
         let now = unix_now();
         let Some(step) = StoredStep::from_outcome(message, outcome, now) else { return Ok(()) };
+        match outcome {
+            ReceiveOutcome::Accepted { .. } => {
+                self.counters.received.increment(message.envelope.performative());
+            }
+            ReceiveOutcome::RolledBack { refusal, .. } => {
+                self.counters.count_refused_by_peer(refusal.code.as_str());
+            }
+            ReceiveOutcome::Refused { .. } => state.refused_count += 1,
+            _ => {}
+        }
         let mut transitions = state.participant.take_settled();
         match outcome {
             ReceiveOutcome::Accepted { transitions: own, .. } => transitions.extend(own.iter().cloned()),

@@ -21,7 +21,7 @@ use crate::records::SessionRecord;
 use crate::session::{SessionHandle, SessionState};
 
 /// Maximum length of the subject of our invitations, in characters.
-const MAX_SUBJECT_CHARS: usize = 500;
+pub(crate) const MAX_SUBJECT_CHARS: usize = 500;
 
 /// A request to open a session.
 #[derive(Clone, Debug)]
@@ -101,6 +101,7 @@ impl Node {
         };
         self.commit(&mut state, batch).await?;
         self.insert(&handle);
+        self.counters.sent.increment(Performative::Propose);
         self.narrate_sent(&handle, &state, &sent);
         self.finish_change(&handle, &mut state).await?;
         Ok(id)
@@ -160,6 +161,7 @@ impl Node {
         constraints: Option<Constraints>,
     ) -> Result<SendOutcome, NodeError> {
         let checks = self.checks_of_own_message(handle, state, &body);
+        let sent_performative = body.performative();
         let sent = send_signed(&mut state.participant, body, constraints, checks)?;
         let sequence_number = state
             .participant
@@ -170,6 +172,7 @@ impl Node {
         if state.state() == State::Executing {
             self.peers().escrow.promise(&handle.info, state.participant.session());
         }
+        self.counters.sent.increment(sent_performative);
         self.narrate_sent(handle, state, &sent);
         self.finish_change(handle, state).await?;
         Ok(SendOutcome::Sent { message_id: sent.message_id, sequence_number, state: state.state() })

@@ -37,6 +37,12 @@ pub(crate) struct SessionSummary {
     pub(crate) state: State,
     pub(crate) message_count: usize,
     pub(crate) updated_at: UnixMillis,
+    /// The number of our messages that wait to be delivered.
+    pub(crate) undelivered: u64,
+    /// The oldest of them, and since when it waits.
+    pub(crate) oldest_undelivered: Option<(MessageId, UnixMillis)>,
+    /// Whether a question waits for a person.
+    pub(crate) asks_person: bool,
 }
 
 /// The state of a session.
@@ -55,6 +61,8 @@ pub(crate) struct SessionState {
     pub(crate) is_delivering: bool,
     /// The message that the node has stopped delivering.
     pub(crate) abandoned: Option<MessageId>,
+    /// The number of the peer's messages whose refusal is recorded.
+    pub(crate) refused_count: usize,
     /// Whether the journal's session has ended.
     pub(crate) is_ended: bool,
     /// Whether the effects of the session's end are booked.
@@ -73,8 +81,7 @@ pub(crate) struct RefusalNotice {
 
 impl SessionHandle {
     pub(crate) fn new(info: SessionInfo, state: SessionState, now: UnixMillis) -> Arc<Self> {
-        let summary =
-            SessionSummary { state: state.state(), message_count: state.message_count(), updated_at: now };
+        let summary = state.summary(None, now);
         let hub_session = HubSession::new(state.hub_session.clone());
         Arc::new(Self {
             info,
@@ -87,8 +94,9 @@ impl SessionHandle {
 
     /// Reports a change to those who wait for one.
     pub(crate) fn report_change(&self, state: &SessionState, now: UnixMillis) {
-        *self.summary.lock().unwrap_or_else(PoisonError::into_inner) =
-            SessionSummary { state: state.state(), message_count: state.message_count(), updated_at: now };
+        let mut summary = self.summary.lock().unwrap_or_else(PoisonError::into_inner);
+        *summary = state.summary(summary.oldest_undelivered, now);
+        drop(summary);
         self.changes.send_modify(|count| *count += 1);
     }
 
@@ -123,6 +131,7 @@ impl SessionState {
             hub_session: HubSessionState::default(),
             is_delivering: false,
             abandoned: None,
+            refused_count: 0,
             is_ended: false,
             is_end_booked: false,
             needs_reload: false,
@@ -162,6 +171,7 @@ impl SessionState {
                     state.hub_session.id = Some(hub_session.clone());
                     state.hub_session.started_count += 1;
                 }
+                SessionRecord::Step(StoredStep::Refused { .. }) => state.refused_count += 1,
                 SessionRecord::Step(_) => {}
             }
         }
@@ -171,6 +181,27 @@ impl SessionState {
     /// Returns the state of the state machine; IDLE before the invitation.
     pub(crate) fn state(&self) -> State {
         self.participant.session().map_or(State::Idle, asp::session::AspSession::state)
+    }
+
+    fn summary(&self, known: Option<(MessageId, UnixMillis)>, now: UnixMillis) -> SessionSummary {
+        let has_undelivered = self.has_undelivered();
+        let undelivered = if has_undelivered { self.participant.unsettled_messages().count() } else { 0 };
+        let oldest = self.participant.unsettled_messages().next().filter(|_| has_undelivered);
+        SessionSummary {
+            state: self.state(),
+            message_count: self.message_count(),
+            updated_at: now,
+            undelivered: u64::try_from(undelivered).unwrap_or(u64::MAX),
+            oldest_undelivered: oldest
+                .map(|(id, _)| known.filter(|(known, _)| *known == id).unwrap_or((id, now))),
+            asks_person: self.consent.is_some(),
+        }
+    }
+
+    /// Returns the size of all messages, in bytes.
+    pub(crate) fn message_bytes(&self) -> usize {
+        let record = self.participant.record();
+        record.map_or(0, |record| record.transcript().messages().map(str::len).sum())
     }
 
     pub(crate) fn message_count(&self) -> usize {

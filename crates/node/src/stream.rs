@@ -283,6 +283,7 @@ impl Node {
             return error("schema_unsupported", "the frame must be send with an envelope, or pong", &|_| {});
         };
         if let Err(limited) = self.peers().admit(peer.agent_id(), false, unix_now()) {
+            self.counters.rate_limited.add(1);
             return error("capacity_unavailable", &limited.to_string(), &|writer| {
                 let millis = i64::try_from(limited.retry_after_ms).unwrap_or(i64::MAX);
                 writer.key("retryAfterMs").integer(millis);

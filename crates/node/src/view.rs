@@ -86,6 +86,16 @@ impl Node {
                     });
                 }
             });
+            let quarantined = self.quarantined();
+            if !quarantined.is_empty() {
+                writer.key("quarantined").array(|writer| {
+                    for (id, reason) in quarantined.iter() {
+                        writer.object(|writer| {
+                            writer.text_members([("sessionId", &*id.to_string()), ("reason", reason)]);
+                        });
+                    }
+                });
+            }
         })
     }
 

@@ -44,4 +44,5 @@ pub use server::{AgentConnection, AgentMessage, Asset, Handler, HubHandle, Serve
 pub use service::{
     HttpServer, HttpService, ServiceOutcome, ServiceRequest, ServiceStream, ServiceWebSocket, close_websocket,
 };
+pub use telemetry::ServiceMetric;
 pub use tls::{Tls, TlsError};

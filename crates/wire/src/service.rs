@@ -21,7 +21,7 @@ use crate::http_server::{
 };
 use crate::message_transport::websocket::{accept_key, switch_protocols, upgrade_required};
 use crate::message_transport::{CLOSE_TIMEOUT, lingering_close};
-use crate::telemetry::{Telemetry, TransportKind, route_template};
+use crate::telemetry::{ServiceMetric, Telemetry, TransportKind, route_template};
 use crate::{Tls, sse};
 
 /// Handles the requests of an [`HttpServer`].
@@ -49,6 +49,11 @@ pub trait HttpService: Send + Sync + 'static {
     fn is_long_poll(&self, head: &RequestHead) -> bool {
         let _ = head;
         false
+    }
+
+    /// Returns the service's own metrics, which `/metrics` shows after those of the server.
+    fn metrics(&self) -> Vec<ServiceMetric> {
+        Vec::new()
     }
 
     /// Returns why the service is not ready, as a sentence for `/readyz`. The server itself reports a failing journal (see
@@ -237,6 +242,10 @@ impl<S: HttpService> RequestHandler for HttpServer<S> {
 
     fn readiness(&self) -> Result<(), String> {
         self.service.readiness()
+    }
+
+    fn service_metrics(&self) -> Vec<ServiceMetric> {
+        self.service.metrics()
     }
 
     async fn run_upgrade(

@@ -46,7 +46,7 @@ use tokio::sync::Semaphore;
 use self::auth_policy::SharedAuthPolicy;
 use crate::Tls;
 use crate::http::{HttpResponse, RequestHead};
-use crate::telemetry::Telemetry;
+use crate::telemetry::{ServiceMetric, Telemetry};
 
 /// The configuration and the connection slots of one server.
 #[derive(Debug)]
@@ -155,6 +155,11 @@ pub(crate) trait RequestHandler: Send + Sync + 'static {
 
     /// Returns why the server is not ready, apart from what [`Telemetry`] knows.
     fn readiness(&self) -> Result<(), String>;
+
+    /// Returns the metrics of what the server serves, apart from those that [`Telemetry`] knows.
+    fn service_metrics(&self) -> Vec<ServiceMetric> {
+        Vec::new()
+    }
 
     /// Runs the stream that a connection has become. `read_ahead` holds the bytes that followed the request.
     fn run_upgrade(

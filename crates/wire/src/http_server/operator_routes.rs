@@ -32,7 +32,7 @@ pub(super) fn respond<H: RequestHandler>(
         return Some(HttpResponse::method_not_allowed("GET, HEAD"));
     }
     let result = match route {
-        "/metrics" => metrics_response(handler.core(), head, principal),
+        "/metrics" => metrics_response(handler, head, principal),
         "/readyz" => head.parse_query(&[]).map(|_| readiness_response(handler)),
         _ => head.parse_query(&[]).map(|_| good_response()),
     };
@@ -60,8 +60,8 @@ fn readiness_response<H: RequestHandler>(handler: &H) -> HttpResponse {
 }
 
 /// Returns the metrics. Only an admin may read them.
-fn metrics_response(
-    core: &ServerCore,
+fn metrics_response<H: RequestHandler>(
+    handler: &H,
     head: &RequestHead,
     principal: Option<&Principal>,
 ) -> Result<HttpResponse, HttpResponse> {
@@ -70,5 +70,6 @@ fn metrics_response(
     }
     head.parse_query(&[])?;
     let format = ExpositionFormat::from_accept(head.header("accept"));
-    Ok(HttpResponse::new(StatusCode::Ok).body(format.media_type(), core.telemetry.metrics(format)))
+    let page = handler.core().telemetry.metrics(format, handler.service_metrics());
+    Ok(HttpResponse::new(StatusCode::Ok).body(format.media_type(), page))
 }

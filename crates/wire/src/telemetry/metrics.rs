@@ -17,6 +17,56 @@ pub(super) struct MetricFamily {
     pub(super) value: MetricSamples,
 }
 
+/// One metric of a service: a counter or a gauge. Its values may differ by labels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServiceMetric {
+    name: &'static str,
+    help: &'static str,
+    is_counter: bool,
+    samples: Vec<Sample>,
+}
+
+impl ServiceMetric {
+    /// A counter. Its name is written without the suffix `_total`.
+    pub fn counter(name: &'static str, help: &'static str, count: u64) -> Self {
+        Self { name, help, is_counter: true, samples: vec![unlabelled(count)] }
+    }
+
+    /// A gauge.
+    pub fn gauge(name: &'static str, help: &'static str, value: u64) -> Self {
+        Self { name, help, is_counter: false, samples: vec![unlabelled(value)] }
+    }
+
+    /// A counter with labels. Its name is written without the suffix `_total`. `counts` are the values of the labels, each
+    /// with its count.
+    pub fn labelled_counter(
+        name: &'static str,
+        help: &'static str,
+        labels: &[&'static str],
+        counts: impl IntoIterator<Item = (Vec<String>, u64)>,
+    ) -> Self {
+        Self { name, help, is_counter: true, samples: labelled(labels, counts) }
+    }
+
+    /// A gauge with labels. `values` are the values of the labels, each with that of the gauge.
+    pub fn labelled_gauge(
+        name: &'static str,
+        help: &'static str,
+        labels: &[&'static str],
+        values: impl IntoIterator<Item = (Vec<String>, u64)>,
+    ) -> Self {
+        Self { name, help, is_counter: false, samples: labelled(labels, values) }
+    }
+}
+
+impl From<ServiceMetric> for MetricFamily {
+    fn from(metric: ServiceMetric) -> Self {
+        let ServiceMetric { name, help, is_counter, samples } = metric;
+        let value = if is_counter { MetricSamples::Counter(samples) } else { MetricSamples::Gauge(samples) };
+        Self { name, help, value }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum MetricSamples {
     Counter(Vec<Sample>),
@@ -82,11 +132,7 @@ impl MetricFamilies {
         counts: &LabelledCounter,
         labels: &[&'static str],
     ) {
-        let samples = counts.snapshot().into_iter().map(|(values, count)| Sample {
-            labels: labels.iter().copied().zip(values).collect(),
-            ..unlabelled(count)
-        });
-        self.add(name, help, MetricSamples::Counter(samples.collect()));
+        self.add(name, help, MetricSamples::Counter(labelled(labels, counts.snapshot())));
     }
 
     fn add_hub_metrics(&mut self, hub: &hub::HubMetrics) {
@@ -188,6 +234,14 @@ impl MetricFamilies {
         self.add_gauge("sayso_connections_open", help, counters.connections_open.get());
         self.add_counter("sayso_log_lines_dropped", "Log lines dropped.", telemetry.log.dropped_lines());
     }
+}
+
+fn labelled(labels: &[&'static str], counts: impl IntoIterator<Item = (Vec<String>, u64)>) -> Vec<Sample> {
+    let samples = counts.into_iter().map(|(values, count)| Sample {
+        labels: labels.iter().copied().zip(values).collect(),
+        ..unlabelled(count)
+    });
+    samples.collect()
 }
 
 fn sample(label_name: &'static str, label_value: &str, value: u64) -> Sample {

@@ -29,6 +29,7 @@ use std::time::{Instant, SystemTime};
 pub(crate) use counters::{FanoutCounters, TransportKind};
 pub use exposition::ExpositionFormat;
 pub use log::{LogFormat, LogHandle, LogLimits};
+pub use metrics::ServiceMetric;
 pub use tracing::Level;
 
 use self::counters::WireCounters;
@@ -123,9 +124,11 @@ impl Telemetry {
         self.is_reload_failing.store(has_failed, std::sync::atomic::Ordering::Relaxed);
     }
 
-    /// Returns the metrics in this text format.
-    pub fn metrics(&self, format: ExpositionFormat) -> String {
-        format.write(&metrics::families(self))
+    /// Returns the metrics in this text format, followed by those of a service.
+    pub fn metrics(&self, format: ExpositionFormat, service: Vec<ServiceMetric>) -> String {
+        let mut families = metrics::families(self);
+        families.extend(service.into_iter().map(metrics::MetricFamily::from));
+        format.write(&families)
     }
 
     /// Reports dropped log lines. Call it about once a second.

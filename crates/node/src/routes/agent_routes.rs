@@ -1,0 +1,154 @@
+//! What the agent's own program does.
+
+use std::time::Duration;
+
+use asp::message::Constraints;
+use asp::{AgentUri, DisputeId, Performative};
+use seal::json::{JsonKind, RawJson, Tape, write_object};
+use wire::http::{HttpResponse, Method, RequestHead, StatusCode};
+use wire::unix_now;
+
+use super::NodeService;
+use super::dispute_routes::{read_dispute, read_verdict};
+use super::responses::{error_response, malformed, not_found, session_id};
+use super::route::Route;
+use crate::send::{InvitationRequest, SendOutcome};
+
+impl NodeService {
+    /// Responds to a request of the agent's own program.
+    pub(super) async fn respond_to_agent(
+        &self,
+        head: &RequestHead,
+        route: &Route<'_>,
+        body: &str,
+    ) -> Result<HttpResponse, HttpResponse> {
+        let node = &self.0;
+        let ok = |json: String| Ok(HttpResponse::new(StatusCode::Ok).json(json));
+        let lines = |text: String| Ok(HttpResponse::new(StatusCode::Ok).body("application/x-ndjson", text));
+        match (head.method, route) {
+            (Method::Get, Route::OwnSessions) => ok(node.list()),
+            (Method::Post, Route::OwnSessions) => self.invite(body).await,
+            (Method::Get, Route::OwnSession(id)) => self.show(head, id).await,
+            (Method::Post, Route::OwnMessages(id)) => self.send(id, body).await,
+            (Method::Get, Route::OwnTranscript(id)) => {
+                lines(node.transcript(session_id(id)?).await.map_err(|error| error_response(&error))?)
+            }
+            (Method::Get, Route::OwnCards(id)) => {
+                lines(node.session_cards(session_id(id)?).await.map_err(|error| error_response(&error))?)
+            }
+            (Method::Get, Route::OwnDisputes(id)) => ok(node.peers().disputes_to_json(session_id(id)?)),
+            (Method::Post, Route::OwnDisputes(id)) => {
+                let dispute = node.file_dispute(session_id(id)?, read_dispute(body)?).await;
+                let dispute = dispute.map_err(|error| error_response(&error))?;
+                Ok(HttpResponse::new(StatusCode::Created).json(dispute))
+            }
+            (Method::Get, Route::OwnDispute(id)) => {
+                let id = DisputeId::parse(id).map_err(|_| not_found())?;
+                ok(node.peers().dispute_to_json(&id).ok_or_else(not_found)?)
+            }
+            (Method::Post, Route::OwnDispute(id)) => {
+                let id = DisputeId::parse(id).map_err(|_| not_found())?;
+                let (verdict, explanation) = read_verdict(body)?;
+                let dispute = node.resolve_dispute(&id, verdict, explanation).await;
+                ok(dispute.map_err(|error| error_response(&error))?)
+            }
+            (Method::Get, Route::Trust) => self.trust(head),
+            _ => Err(HttpResponse::method_not_allowed(route.allowed_methods())),
+        }
+    }
+
+    async fn invite(&self, body: &str) -> Result<HttpResponse, HttpResponse> {
+        let mut tape = Tape::default();
+        let doc = tape.read(body).map_err(|error| malformed(&format!("The body is not JSON: {error}.")))?;
+        let root = doc.root();
+        let text = |name: &str| {
+            let text = root.member(name).and_then(|value| value.text());
+            text.map(std::borrow::Cow::into_owned)
+                .ok_or_else(|| malformed(&format!("{name} must be a string.")))
+        };
+        let terms = root.member("terms");
+        if terms.as_ref().is_some_and(|terms| terms.kind() != JsonKind::Object) {
+            return Err(malformed("terms must be an object."));
+        }
+        let terms = terms.map_or("{}", |terms| terms.source());
+        let valid_until = match root.member("validUntil") {
+            None => None,
+            Some(value) => {
+                let time = value.text().and_then(|text| seal::Timestamp::parse_rfc3339(&text).ok());
+                Some(time.ok_or_else(|| malformed("validUntil must be a time (RFC 3339)."))?)
+            }
+        };
+        let request = InvitationRequest {
+            peer: text("peer")?,
+            subject: text("subject")?,
+            terms: RawJson::parse(terms).map_err(|_| malformed("terms must be an object."))?,
+            valid_until,
+        };
+        let id = self.0.invite(request).await.map_err(|error| error_response(&error))?;
+        let body = write_object(|writer| writer.key("sessionId").text(&id.to_string()));
+        Ok(HttpResponse::new(StatusCode::Created).json(body))
+    }
+
+    async fn send(&self, id: &str, body: &str) -> Result<HttpResponse, HttpResponse> {
+        let id = session_id(id)?;
+        let mut tape = Tape::default();
+        let doc = tape.read(body).map_err(|error| malformed(&format!("The body is not JSON: {error}.")))?;
+        let root = doc.root();
+        let performative = root
+            .member("performative")
+            .and_then(|value| Performative::parse(&value.text()?))
+            .ok_or_else(|| malformed("performative must be one of the thirteen performatives."))?;
+        let message_body = root.member("body").ok_or_else(|| malformed("body must be an object."))?;
+        let constraints = root
+            .member("constraints")
+            .map(|value| Constraints::parse(value.source()))
+            .transpose()
+            .map_err(|error| malformed(&format!("constraints: {error}.")))?;
+        let outcome = self
+            .0
+            .send(id, performative, message_body.source(), constraints)
+            .await
+            .map_err(|error| error_response(&error))?;
+        Ok(match outcome {
+            SendOutcome::Sent { message_id, sequence_number, state } => HttpResponse::new(StatusCode::Ok)
+                .json(write_object(|writer| {
+                    writer.key("messageId").text(&message_id.to_string());
+                    writer.key("sequenceNumber").integer(i64::try_from(sequence_number).unwrap_or(i64::MAX));
+                    writer.key("state").text(state.as_str());
+                })),
+            SendOutcome::AwaitingConsent { reply_token } => {
+                HttpResponse::new(StatusCode::Accepted).json(write_object(|writer| {
+                    writer.text_members([("status", "awaiting_consent"), ("reply_token", &*reply_token)]);
+                }))
+            }
+        })
+    }
+
+    async fn show(&self, head: &RequestHead, id: &str) -> Result<HttpResponse, HttpResponse> {
+        let query = head.parse_query(&["after", "revision", "wait"])?;
+        let after = query
+            .get("after")
+            .map(str::parse)
+            .transpose()
+            .map_err(|_| malformed("after must be a number of at least 0."))?;
+        let revision = query
+            .get("revision")
+            .map(str::parse)
+            .transpose()
+            .map_err(|_| malformed("revision must be a number of at least 0."))?;
+        let wait: u64 = query
+            .get("wait")
+            .map_or(Ok(0), str::parse)
+            .map_err(|_| malformed("wait must be a whole number of seconds."))?;
+        let view = self.0.show(session_id(id)?, after, revision, Duration::from_secs(wait)).await;
+        Ok(HttpResponse::new(StatusCode::Ok).json(view.map_err(|error| error_response(&error))?))
+    }
+
+    fn trust(&self, head: &RequestHead) -> Result<HttpResponse, HttpResponse> {
+        let query = head.parse_query(&["agent"])?;
+        let agent = query.get("agent").and_then(|agent| AgentUri::parse(agent).ok());
+        let agent = agent.ok_or_else(|| malformed("agent must be an agent URI."))?;
+        let report = self.0.peers().trust_report(&agent, unix_now());
+        Ok(HttpResponse::new(StatusCode::Ok).json(crate::peers::report_to_json(&report)))
+    }
+}
