@@ -1,5 +1,5 @@
 //! Disputes about accepted commitments (D28): filed by the agent's program, decided by the rules where the transcript is enough, and
-//! otherwise by a person through the agent's program.
+//! otherwise by a person through the hub. Without a hub, the agent's program reports what a person decided.
 
 use std::sync::Arc;
 
@@ -7,12 +7,13 @@ use asp::dispute::{
     Decision, Dispute, DisputeFiling, DisputeReason, Resolution, Resolver, Severity, Verdict,
 };
 use asp::escrow::EscrowId;
-use asp::{CommitmentId, DisputeId, MessageId, SessionId};
+use asp::{DisputeId, MessageId, SessionId};
 use seal::json::{Tape, write_object};
-use seal::{SystemRandom, Timestamp};
+use seal::{SystemRandom, Timestamp, UnixMillis};
 use wire::unix_now;
 
 use crate::NodeError;
+use crate::dispute_questions::{OpenQuestion, agreed_commitment};
 use crate::node::Node;
 use crate::records::NodeRecord;
 
@@ -38,8 +39,9 @@ impl Node {
         let refuse =
             |reason: String| NodeError::Refused(asp::Refusal::new(asp::RejectCode::PolicyViolation, reason));
         let record = state.participant.record().ok_or(NodeError::UnknownSession)?;
-        let commitment =
-            agreed_commitment(record).ok_or_else(|| refuse("the session has no agreement".to_owned()))?;
+        let commitment = agreed_commitment(record.session())
+            .map(|commitment| commitment.commit().commitment_id.clone())
+            .ok_or_else(|| refuse("the session has no agreement".to_owned()))?;
         let now = Timestamp::from_unix_millis(unix_now()).ok_or(NodeError::Stopping)?;
         let id = DisputeId::parse(&format!("dsp_{}", MessageId::generate(unix_now(), &mut SystemRandom)))
             .map_err(|error| refuse(error.to_string()))?;
@@ -58,12 +60,20 @@ impl Node {
         let escrow = self.peers().escrow.status(&escrow_id);
         let decision = dispute.decide(record, escrow, now).map_err(|error| refuse(error.to_string()))?;
         self.peers().check_dispute(&dispute).map_err(|error| refuse(error.to_string()))?;
-        let mut records = vec![NodeRecord::Dispute { record: filed_json(&dispute) }];
-        if let Decision::Decided(resolution) = decision {
-            records.extend(resolution_records(&dispute, &resolution));
-        }
+        let record = DisputeRecord::Filed(Box::new(dispute.clone())).to_json();
+        let mut records = vec![NodeRecord::Dispute { record }];
+        let needs_person = match decision {
+            Decision::Decided(resolution) => {
+                records.extend(resolution_records(&dispute, &resolution));
+                false
+            }
+            Decision::NeedsPerson => true,
+        };
         drop(state);
         self.append_node_records(records).await?;
+        if needs_person {
+            self.start_dispute_question(id.clone());
+        }
         self.peers().dispute_to_json(&id).ok_or(NodeError::UnknownSession)
     }
 
@@ -76,6 +86,11 @@ impl Node {
     ) -> Result<String, NodeError> {
         let refuse =
             |reason: String| NodeError::Refused(asp::Refusal::new(asp::RejectCode::PolicyViolation, reason));
+        let is_decision = matches!(verdict, Verdict::Upheld(_) | Verdict::Dismissed);
+        if is_decision && self.asks_about_disputes() {
+            return Err(refuse("the person decides this dispute through the hub".to_owned()));
+        }
+        let _resolving = self.resolving.lock().await;
         let dispute = self.peers().open_dispute(id).map_err(|error| refuse(error.to_string()))?;
         let resolved_by = match verdict {
             Verdict::Settled | Verdict::Withdrawn => Resolver::Parties,
@@ -86,33 +101,64 @@ impl Node {
             Resolution { dispute_id: id.clone(), verdict, resolved_by, explanation, resolved_at };
         self.peers().check_resolution(&resolution).map_err(|error| refuse(error.to_string()))?;
         self.append_node_records(resolution_records(&dispute, &resolution)).await?;
+        self.disputes_changed.notify_waiters();
+        self.peers().dispute_to_json(id).ok_or(NodeError::UnknownSession)
+    }
+
+    /// Asks the person again about a dispute after a question that was not answered. Returns the dispute as JSON.
+    pub(crate) async fn ask_again_about_dispute(
+        self: &Arc<Self>,
+        id: &DisputeId,
+    ) -> Result<String, NodeError> {
+        let refuse =
+            |reason: &str| NodeError::Refused(asp::Refusal::new(asp::RejectCode::PolicyViolation, reason));
+        if !self.asks_about_disputes() {
+            return Err(refuse("the node has no hub, or its policy does not ask about disputes"));
+        }
+        let _resolving = self.resolving.lock().await;
+        self.peers().open_dispute(id).map_err(|error| refuse(&error.to_string()))?;
+        if self.peers().dispute_question(id).unanswered.is_none() {
+            return Err(refuse("the person is being asked"));
+        }
+        let record = DisputeRecord::AskAgain { id: id.clone() };
+        self.append_node_records(vec![NodeRecord::Dispute { record: record.to_json() }]).await?;
+        self.start_dispute_question(id.clone());
         self.peers().dispute_to_json(id).ok_or(NodeError::UnknownSession)
     }
 }
 
-/// Returns the commitment that was accepted in a session, open or ended.
-fn agreed_commitment(record: &asp::SessionRecord) -> Option<CommitmentId> {
-    let session = record.session();
-    let ended = session.outcome().and_then(|outcome| outcome.commitment.as_ref());
-    session.commitment().or(ended).map(|commitment| commitment.commit().commitment_id.clone())
-}
-
 /// Returns the facts of a resolution: the resolution itself, and what it means for trust.
-fn resolution_records(dispute: &Dispute, resolution: &Resolution) -> Vec<NodeRecord> {
-    let resolved = write_object(|writer| writer.key("resolved").raw(&resolution.to_json()));
-    let mut records = vec![NodeRecord::Dispute { record: resolved }];
+pub(crate) fn resolution_records(dispute: &Dispute, resolution: &Resolution) -> Vec<NodeRecord> {
+    let record = DisputeRecord::Resolved(resolution.clone()).to_json();
+    let mut records = vec![NodeRecord::Dispute { record }];
     records.extend(resolution.trust_event(dispute).map(|event| NodeRecord::Trust { event: event.to_json() }));
     records
-}
-
-fn filed_json(dispute: &Dispute) -> String {
-    write_object(|writer| writer.key("filed").raw(&dispute.to_json()))
 }
 
 /// A stored fact about a dispute.
 pub(crate) enum DisputeRecord {
     Filed(Box<Dispute>),
     Resolved(Resolution),
+    /// A person is asked.
+    Asked {
+        id: DisputeId,
+        question: OpenQuestion,
+    },
+    /// The question was not answered.
+    Unanswered {
+        id: DisputeId,
+        reason: String,
+    },
+    /// The person is to be asked again.
+    AskAgain {
+        id: DisputeId,
+    },
+    /// The person answered. The resolution follows.
+    Answered {
+        id: DisputeId,
+        receipt: String,
+        signature: String,
+    },
 }
 
 impl DisputeRecord {
@@ -125,7 +171,54 @@ impl DisputeRecord {
                 Dispute::parse(value.source()).ok().map(|dispute| Self::Filed(Box::new(dispute)))
             }
             Some("resolved") => Resolution::parse(value.source()).ok().map(Self::Resolved),
-            _ => None,
+            Some(kind) => {
+                let text = |name: &str| Some(value.member(name)?.text()?.into_owned());
+                let id = DisputeId::parse(&text("disputeId")?).ok()?;
+                Some(match kind {
+                    "asked" => Self::Asked {
+                        id,
+                        question: OpenQuestion {
+                            hub_session: text("hub_session")?,
+                            reply_token: text("reply_token")?,
+                            deadline: UnixMillis::new(value.member("deadline")?.as_number()?.as_i64()?),
+                        },
+                    },
+                    "unanswered" => Self::Unanswered { id, reason: text("reason")? },
+                    "ask_again" => Self::AskAgain { id },
+                    "answered" => Self::Answered {
+                        id,
+                        receipt: value.member("receipt")?.source().to_owned(),
+                        signature: text("signature")?,
+                    },
+                    _ => return None,
+                })
+            }
+            None => None,
         }
+    }
+
+    pub(crate) fn to_json(&self) -> String {
+        write_object(|writer| match self {
+            Self::Filed(dispute) => writer.key("filed").raw(&dispute.to_json()),
+            Self::Resolved(resolution) => writer.key("resolved").raw(&resolution.to_json()),
+            Self::Asked { id, question } => writer.key("asked").object(|writer| {
+                writer.text_members([
+                    ("disputeId", id.as_str()),
+                    ("hub_session", &question.hub_session),
+                    ("reply_token", &question.reply_token),
+                ]);
+                writer.key("deadline").integer(question.deadline.get());
+            }),
+            Self::Unanswered { id, reason } => writer.key("unanswered").object(|writer| {
+                writer.text_members([("disputeId", id.as_str()), ("reason", reason)]);
+            }),
+            Self::AskAgain { id } => {
+                writer.key("ask_again").object(|writer| writer.key("disputeId").text(id.as_str()));
+            }
+            Self::Answered { id, receipt, signature } => writer.key("answered").object(|writer| {
+                writer.text_members([("disputeId", id.as_str()), ("signature", signature)]);
+                writer.key("receipt").raw(receipt);
+            }),
+        })
     }
 }

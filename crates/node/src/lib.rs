@@ -8,8 +8,11 @@
 //! - [`Person`]: the hub through which a person is asked and hears what happens.
 //! - `session`, `send`, `receive`, `outbox`: one session, our messages, the peer's messages, and the delivery of ours.
 //! - `consent`: messages that wait for a person.
+//! - `dispute_questions`: disputes that a person decides.
 //! - `effects`, `peers`, `escrow_book`, `disputes`: what sessions mean for trust and money.
 //! - `records`, `journal_writer`: the durable facts.
+//! - `ended_sessions`: sessions that have ended, for those who still read them. `address_limiter`: the rate of registrations.
+//! - `metrics`: the node's own metrics. `routes`: its HTTP routes.
 //! - `crash_point`: points at which tests abort the process.
 //! - `dpop`, `peer_client`, `peer_socket`: requests and WebSockets between nodes; `stream`: what peers read as it comes.
 //!
@@ -19,6 +22,7 @@
 mod address_limiter;
 mod consent;
 mod crash_point;
+mod dispute_questions;
 mod disputes;
 mod dpop;
 mod effects;
@@ -50,7 +54,7 @@ pub use error::NodeError;
 pub use identity::{Identity, IdentityError, read_card};
 pub use limits::NodeLimits;
 pub use node::{Node, NodeConfig};
-pub use peer_client::{PeerTransport, fetch_card, fetch_card_text};
+pub use peer_client::{PeerTransport, fetch_card, fetch_card_text, register_card};
 pub use person::{Person, PersonConfig};
 pub use policy::{ConsentPolicy, Policy, PolicyError};
 pub use routes::NodeService;

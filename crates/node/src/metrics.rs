@@ -80,7 +80,11 @@ impl Node {
         }
         let age_ms = oldest.map_or(0, |since: seal::UnixMillis| now.millis_since(since).max(0));
         let counters = &self.counters;
-        let (circuits_open, quarantined) = (self.peers().open_circuits(), self.quarantined().len());
+        let (circuits_open, disputes) = {
+            let peers = self.peers();
+            (peers.open_circuits(), peers.open_dispute_questions())
+        };
+        let quarantined = self.quarantined().len();
         let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         vec![
             ServiceMetric::labelled_gauge(
@@ -152,7 +156,7 @@ impl Node {
             ServiceMetric::gauge(
                 "sayso_asp_questions_open",
                 "Questions that wait for a person.",
-                questions_open,
+                questions_open + number(disputes),
             ),
             ServiceMetric::labelled_counter(
                 "sayso_asp_questions_resolved",

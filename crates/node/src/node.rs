@@ -8,7 +8,7 @@ use asp::state_machine::State;
 use asp::{AgentCard, AgentUri, SessionId, StoredStep};
 use client::{Backoff, TrustRoots};
 use journal::Journal;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use wire::unix_now;
 
 use crate::NodeError;
@@ -81,6 +81,10 @@ pub struct Node {
     quarantined: Mutex<BTreeMap<SessionId, String>>,
     /// Held while a session is created, so that two copies of an invitation create one session.
     pub(crate) creation: tokio::sync::Mutex<()>,
+    /// Held while a dispute is resolved, so that it is resolved once.
+    pub(crate) resolving: tokio::sync::Mutex<()>,
+    /// A dispute was resolved.
+    pub(crate) disputes_changed: Notify,
     stopping: watch::Sender<bool>,
 }
 
@@ -118,6 +122,8 @@ impl Node {
             rebuilds: Semaphore::new(MAX_REBUILDS),
             quarantined: Mutex::default(),
             creation: tokio::sync::Mutex::new(()),
+            resolving: tokio::sync::Mutex::new(()),
+            disputes_changed: Notify::new(),
             stopping: watch::Sender::new(false),
             config: Arc::new(config),
         };
@@ -146,6 +152,7 @@ impl Node {
             let node = self.clone();
             tokio::spawn(async move { node.resume_until_done(&handle).await });
         }
+        self.resume_dispute_questions();
         let mut stopping = std::pin::pin!(self.stopped());
         loop {
             tokio::select! {

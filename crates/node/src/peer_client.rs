@@ -258,7 +258,32 @@ impl PeerClient {
     }
 }
 
-/// How long fetching a card may take, outside a node.
+/// Registers an agent's card at a registry: the node at this address. The request proves that it comes from the card's holder.
+pub async fn register_card(
+    registry: &str,
+    identity: &Identity,
+    trust_roots: TrustRoots,
+) -> Result<(), String> {
+    let client = PeerClient::new(identity, trust_roots, FETCH_TIMEOUT, PeerTransport::Http);
+    let base = registry.trim_end_matches('/');
+    let path = format!("/v1/asp/agents/{}/card", crate::routes::last_path_part(identity.card.agent_id()));
+    let request = client.request(base, Method::PUT, &path, None, identity.card.as_str());
+    let response = request.await.map_err(|error| error.to_string())?;
+    match response.status {
+        204 => Ok(()),
+        405 => Err("this node is no registry".to_owned()),
+        status => {
+            let mut tape = Tape::default();
+            let reason = tape.read(&response.body).ok().and_then(|doc| {
+                let root = doc.root();
+                Some(root.member("reason").or_else(|| root.member("title"))?.text()?.into_owned())
+            });
+            Err(reason.unwrap_or_else(|| format!("the registry answered with status {status}")))
+        }
+    }
+}
+
+/// How long fetching or registering a card may take, outside a node.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Fetches a card from an address and verifies it.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use asp::dispute::{Dispute, DisputeRegister, RegisterError, Resolution};
+use asp::dispute::{Dispute, DisputeRegister, RegisterError, Resolution, Verdict};
 use asp::message::{Body, TrustScore};
 use asp::session::ReceiverChecks;
 use asp::trust::{
@@ -16,6 +16,7 @@ use seal::UnixMillis;
 use seal::json::write_object;
 use wire::unix_now;
 
+use crate::dispute_questions::DisputeQuestionState;
 use crate::disputes::DisputeRecord;
 use crate::dpop;
 use crate::escrow_book::EscrowBook;
@@ -39,6 +40,8 @@ pub(crate) struct Peers {
     trust: TrustBook,
     contacts: HashMap<AgentUri, Contact>,
     disputes: DisputeRegister,
+    /// What a person was asked about disputes.
+    dispute_questions: HashMap<DisputeId, DisputeQuestionState>,
     /// The money that agents have with this node's operator.
     pub(crate) escrow: EscrowBook,
     policy: Policy,
@@ -66,6 +69,7 @@ impl Peers {
             trust,
             contacts: HashMap::new(),
             disputes: DisputeRegister::default(),
+            dispute_questions: HashMap::new(),
             escrow: EscrowBook::default(),
             policy,
         };
@@ -100,6 +104,22 @@ impl Peers {
             NodeRecord::Dispute { record } => match DisputeRecord::parse(record) {
                 Some(DisputeRecord::Filed(dispute)) => drop(self.disputes.file(*dispute)),
                 Some(DisputeRecord::Resolved(resolution)) => drop(self.disputes.resolve(resolution)),
+                Some(DisputeRecord::Asked { id, question }) => {
+                    let state = self.dispute_questions.entry(id).or_default();
+                    state.asked_count += 1;
+                    (state.open, state.unanswered) = (Some(question), None);
+                }
+                Some(DisputeRecord::Unanswered { id, reason }) => {
+                    let state = self.dispute_questions.entry(id).or_default();
+                    (state.open, state.unanswered) = (None, Some(reason));
+                }
+                Some(DisputeRecord::AskAgain { id }) => {
+                    self.dispute_questions.entry(id).or_default().unanswered = None;
+                }
+                Some(DisputeRecord::Answered { id, receipt, signature }) => {
+                    let state = self.dispute_questions.entry(id).or_default();
+                    (state.open, state.receipt) = (None, Some((receipt, signature)));
+                }
                 None => {}
             },
         }
@@ -152,9 +172,34 @@ impl Peers {
         }
     }
 
+    /// Returns the verdict of a dispute that has ended.
+    pub(crate) fn dispute_verdict(&self, id: &DisputeId) -> Option<Verdict> {
+        self.disputes.get(id)?.1.map(|resolution| resolution.verdict)
+    }
+
+    /// Returns what a person was asked about a dispute.
+    pub(crate) fn dispute_question(&self, id: &DisputeId) -> DisputeQuestionState {
+        self.dispute_questions.get(id).cloned().unwrap_or_default()
+    }
+
+    /// Returns the open disputes about which a person is asked, or has to be asked.
+    pub(crate) fn disputes_for_a_person(&self) -> Vec<DisputeId> {
+        let open = self.disputes.iter().filter(|(_, resolution)| resolution.is_none());
+        let ids = open.map(|(dispute, _)| &dispute.dispute_id);
+        let is_waiting = |id: &&DisputeId| {
+            self.dispute_questions.get(*id).is_none_or(|question| question.unanswered.is_none())
+        };
+        ids.filter(is_waiting).cloned().collect()
+    }
+
+    /// Returns how many disputes wait for a person's answer.
+    pub(crate) fn open_dispute_questions(&self) -> usize {
+        self.dispute_questions.values().filter(|question| question.open.is_some()).count()
+    }
+
     /// Returns a dispute and its resolution as JSON.
     pub(crate) fn dispute_to_json(&self, id: &DisputeId) -> Option<String> {
-        self.disputes.get(id).map(|(dispute, resolution)| write_dispute(dispute, resolution))
+        self.disputes.get(id).map(|(dispute, resolution)| self.write_dispute(dispute, resolution))
     }
 
     /// Returns all disputes of a session as JSON.
@@ -165,9 +210,30 @@ impl Peers {
         write_object(|writer| {
             writer.key("disputes").array(|writer| {
                 for (dispute, resolution) in disputes {
-                    writer.raw(&write_dispute(dispute, resolution));
+                    writer.raw(&self.write_dispute(dispute, resolution));
                 }
             });
+        })
+    }
+
+    fn write_dispute(&self, dispute: &Dispute, resolution: Option<&Resolution>) -> String {
+        let question = self.dispute_questions.get(&dispute.dispute_id);
+        write_object(|writer| {
+            writer.key("dispute").raw(&dispute.to_json());
+            writer.key("status").text(if resolution.is_some() { "resolved" } else { "awaiting_person" });
+            if let Some(resolution) = resolution {
+                writer.key("resolution").raw(&resolution.to_json());
+            }
+            if let Some(open) = question.and_then(|question| question.open.as_ref()) {
+                writer.key("reply_token").text(&open.reply_token);
+            }
+            if let Some(reason) = question.and_then(|question| question.unanswered.as_ref()) {
+                writer.key("unanswered").text(reason);
+            }
+            if let Some((receipt, signature)) = question.and_then(|question| question.receipt.as_ref()) {
+                writer.key("receipt").raw(receipt);
+                writer.key("signature").text(signature);
+            }
         })
     }
 
@@ -302,16 +368,6 @@ impl Peers {
             breaker: CircuitBreaker::new(parameters),
         })
     }
-}
-
-fn write_dispute(dispute: &Dispute, resolution: Option<&Resolution>) -> String {
-    write_object(|writer| {
-        writer.key("dispute").raw(&dispute.to_json());
-        writer.key("status").text(if resolution.is_some() { "resolved" } else { "awaiting_person" });
-        if let Some(resolution) = resolution {
-            writer.key("resolution").raw(&resolution.to_json());
-        }
-    })
 }
 
 /// Writes a trust report as JSON.

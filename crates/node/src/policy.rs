@@ -45,6 +45,8 @@ pub struct ConsentPolicy {
     pub accept: bool,
     /// About an escalation of our agent.
     pub escalate: bool,
+    /// About a dispute that the rules do not decide.
+    pub dispute: bool,
     /// How long the person has to answer.
     pub timeout: Duration,
 }
@@ -52,10 +54,15 @@ pub struct ConsentPolicy {
 impl ConsentPolicy {
     /// A person is asked about everything that binds.
     pub const ASK: Self =
-        Self { commit: true, accept: true, escalate: true, timeout: Duration::from_mins(10) };
+        Self { commit: true, accept: true, escalate: true, dispute: true, timeout: Duration::from_mins(10) };
     /// Nobody is asked.
-    pub const NEVER_ASK: Self =
-        Self { commit: false, accept: false, escalate: false, timeout: Duration::from_mins(10) };
+    pub const NEVER_ASK: Self = Self {
+        commit: false,
+        accept: false,
+        escalate: false,
+        dispute: false,
+        timeout: Duration::from_mins(10),
+    };
 }
 
 /// Why a policy cannot be used.
@@ -130,6 +137,7 @@ impl Policy {
             ("consent", "commit") => self.consent.commit = boolean()?,
             ("consent", "accept") => self.consent.accept = boolean()?,
             ("consent", "escalate") => self.consent.escalate = boolean()?,
+            ("consent", "dispute") => self.consent.dispute = boolean()?,
             ("consent", "timeout_seconds") => {
                 self.consent.timeout = Duration::from_secs(count()?.into());
             }

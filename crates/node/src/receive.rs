@@ -293,13 +293,23 @@ impl Node {
                 steps.push(StoredStep::Received { text });
             }
         }
-        let Some(mut stored) = self.journal.read(handle.info.id).await? else { return Ok(()) };
-        stored.records.extend(steps.iter().cloned().map(SessionRecord::Step));
-        let Ok(restored) = SessionState::restore(&self.config, &stored) else { return Ok(()) };
+        let Some(stored) = self.journal.read(handle.info.id).await? else { return Ok(()) };
+        let Ok(mut restored) = SessionState::restore(&self.config, &stored) else { return Ok(()) };
+        let mut transitions = Vec::new();
+        for step in &steps {
+            let Ok(taken_over) = restored.participant.take_over(step) else { return Ok(()) };
+            transitions.extend(taken_over);
+        }
+        // What these messages mean for trust and money was lost with them.
+        let node_records = self.effects_once(&handle.info, &mut restored, &transitions, unix_now());
         let records = steps.into_iter().map(SessionRecord::Step).collect();
-        self.commit(&mut state, Batch::of_session(handle.info.id, records)).await?;
+        let batch = Batch { node_records, ..Batch::of_session(handle.info.id, records) };
+        self.commit(&mut state, batch).await?;
         let is_delivering = state.is_delivering;
         *state = SessionState { is_delivering, ..restored };
+        if state.state() == State::Executing {
+            self.peers().escrow.promise(&handle.info, state.participant.session());
+        }
         tracing::warn!(target: "sayso::log", kind = "asp.caught_up", session = %handle.info.id, messages = messages.len());
         Ok(())
     }

@@ -27,6 +27,9 @@ const QUEUED_EVENTS: usize = 16;
 const AUTH_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval between heartbeats on a WebSocket.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
+/// How long a WebSocket stays open after the end of its session, so that the peer can repeat a message whose acknowledgement
+/// was lost.
+const END_DELAY: Duration = Duration::from_secs(3);
 /// How long writing one frame may take.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The close code after failed authentication (digest 14.4).
@@ -203,6 +206,8 @@ impl Node {
         let mut changes = handle.subscribe();
         let mut heartbeat = tokio::time::interval(HEARTBEAT_INTERVAL);
         let mut stopping = std::pin::pin!(self.stopped());
+        let mut end = std::pin::pin!(tokio::time::sleep(END_DELAY));
+        let mut has_ended = false;
         let mut last_state = handle.summary().state;
         loop {
             changes.mark_unchanged();
@@ -232,6 +237,10 @@ impl Node {
             if !news.messages.is_empty() {
                 continue;
             }
+            if news.is_complete && !has_ended {
+                has_ended = true;
+                end.as_mut().reset(tokio::time::Instant::now() + END_DELAY);
+            }
             let frame = tokio::select! {
                 changed = changes.changed() => {
                     if changed.is_err() { return (CLOSE_NORMAL, "") }
@@ -246,6 +255,7 @@ impl Node {
                     continue;
                 }
                 frame = read(socket) => frame,
+                () = &mut end, if has_ended => return (CLOSE_NORMAL, "the session has ended"),
                 () = &mut stopping => return (1001, "the node is stopping"),
             };
             let Some(text) = frame else { return (CLOSE_NORMAL, "") };

@@ -9,7 +9,7 @@ use super::{Participant, ParticipantConfig, ReceiveOutcome, SentMessage, Unsettl
 use crate::error::{AspError, LocalError, Refusal, RejectCode};
 use crate::id::{AgentUri, MessageId, SessionId};
 use crate::message::AuthenticatedMessage;
-use crate::session::ReceiverChecks;
+use crate::session::{ReceiverChecks, Transition};
 use crate::session_record::{Admission, SessionRecord};
 use crate::state_machine::Role;
 
@@ -134,27 +134,27 @@ impl Participant {
         Ok(participant)
     }
 
+    /// Takes over a step that the other side has kept and this side has lost: a message of either side. Returns the
+    /// transitions that can no longer be rolled back. No time is compared with a clock.
+    pub fn take_over(&mut self, step: &StoredStep) -> Result<Vec<Transition>, AspError> {
+        let mut transitions = Vec::new();
+        if let StoredStep::Received { text } = step {
+            let received = self.repeat_receiving(text)?;
+            transitions.extend(self.take_settled());
+            transitions.extend(received);
+        } else {
+            self.repeat(step)?;
+            transitions.extend(self.take_settled());
+        }
+        Ok(transitions)
+    }
+
     /// Repeats a step that was accepted before the restart.
     fn repeat(&mut self, step: &StoredStep) -> Result<(), AspError> {
         match step {
             StoredStep::Opened { session_id, peer, role } => self.repeat_opening(*session_id, peer, *role),
             StoredStep::Sent { text } => self.repeat_sending(text),
-            StoredStep::Received { text } => {
-                let message = self.authenticate_stored(text)?;
-                if self.is_own(&message) {
-                    return Err(invalid("the message was sent by this agent").into());
-                }
-                if self.record.is_none() {
-                    let (rules, limits) = (self.config.rules, &self.config.limits);
-                    let record =
-                        SessionRecord::from_invitation(&message.envelope, &self.cards, rules, limits)?;
-                    self.record = Some(record);
-                }
-                match self.admit_or_yield(&message, ReceiverChecks::PASSED, None)? {
-                    ReceiveOutcome::Accepted { .. } => Ok(()),
-                    _ => Err(invalid("the message was not accepted").into()),
-                }
-            }
+            StoredStep::Received { text } => self.repeat_receiving(text).map(drop),
             StoredStep::Refused { hash, at } => {
                 // A full memory was full before the restart too.
                 let _ = self.refused_hashes.insert(&hash.to_string(), at.seconds());
@@ -199,6 +199,22 @@ impl Participant {
         let (rules, limits) = (self.config.rules, &self.config.limits);
         self.record = Some(SessionRecord::new(session_id, inviter, invited, rules, limits));
         Ok(())
+    }
+
+    fn repeat_receiving(&mut self, text: &str) -> Result<Vec<Transition>, AspError> {
+        let message = self.authenticate_stored(text)?;
+        if self.is_own(&message) {
+            return Err(invalid("the message was sent by this agent").into());
+        }
+        if self.record.is_none() {
+            let (rules, limits) = (self.config.rules, &self.config.limits);
+            let record = SessionRecord::from_invitation(&message.envelope, &self.cards, rules, limits)?;
+            self.record = Some(record);
+        }
+        match self.admit_or_yield(&message, ReceiverChecks::PASSED, None)? {
+            ReceiveOutcome::Accepted { transitions, .. } => Ok(transitions),
+            _ => Err(invalid("the message was not accepted").into()),
+        }
     }
 
     fn repeat_sending(&mut self, text: &str) -> Result<(), AspError> {

@@ -1,4 +1,4 @@
-//! `sayso asp keygen`: creates an agent's identity. `sayso asp card verify`: checks a card.
+//! `sayso asp keygen`: creates an agent's identity. `sayso asp card`: checks and registers cards.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use node::Identity;
 
 use crate::ExitStatus;
 use crate::file::CommandError;
-use crate::hub_args::build_runtime;
+use crate::hub_args::{build_runtime, complete_url};
 use crate::output::{describe_io_error, print_stdout, printable};
 
 #[derive(clap::Args)]
@@ -49,6 +49,20 @@ pub(crate) struct KeygenArguments {
 pub(crate) enum CardCommand {
     /// Check the signature of a card, and say whose it is.
     Verify(VerifyArguments),
+    /// Register the card of an identity at a registry: a node that runs with --registry.
+    Register(RegisterArguments),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct RegisterArguments {
+    /// Address of the registry, such as https://HOST:PORT.
+    registry: String,
+    /// Folder with the agent's keys and card.
+    #[arg(long, value_name = "DIR")]
+    identity: PathBuf,
+    /// PEM file with certificates to trust for https, in addition to those of the system.
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
@@ -88,7 +102,25 @@ pub(crate) fn run_keygen(arguments: &KeygenArguments) -> Result<ExitStatus, Comm
 }
 
 pub(crate) fn run_card(command: &CardCommand) -> Result<ExitStatus, CommandError> {
-    let CardCommand::Verify(arguments) = command;
+    match command {
+        CardCommand::Verify(arguments) => verify(arguments),
+        CardCommand::Register(arguments) => register(arguments),
+    }
+}
+
+fn register(arguments: &RegisterArguments) -> Result<ExitStatus, CommandError> {
+    let identity =
+        Identity::load(&arguments.identity).map_err(|error| CommandError::cannot_run(error.to_string()))?;
+    let registry = complete_url(&arguments.registry)?;
+    let trust_roots = load_trust_roots(arguments.ca.as_deref())?;
+    let runtime = build_runtime(0).map_err(CommandError::cannot_run)?;
+    runtime
+        .block_on(node::register_card(&registry, &identity, trust_roots))
+        .map_err(|reason| CommandError::fault(format!("{}: {reason}", printable(&registry))))?;
+    Ok(print_stdout(&format!("Registered {}.\n", identity.card.agent_id())))
+}
+
+fn verify(arguments: &VerifyArguments) -> Result<ExitStatus, CommandError> {
     let text = read(arguments)?;
     let card = AgentCard::parse(&text)
         .map_err(|error| CommandError::fault(format!("{}: error: {error}", printable(&arguments.card))))?;
@@ -120,19 +152,19 @@ fn read(arguments: &VerifyArguments) -> Result<String, CommandError> {
             CommandError::cannot_run(format!("{}: {}", printable(source), describe_io_error(&error)))
         });
     }
-    let trust_roots = match &arguments.ca {
-        Some(path) => {
-            let pem = std::fs::read(path).map_err(|error| {
-                CommandError::cannot_run(format!("{}: {}", path.display(), describe_io_error(&error)))
-            })?;
-            TrustRoots::system_and_pem(&pem).map_err(|error| CommandError::cannot_run(error.to_string()))?
-        }
-        None => TrustRoots::default(),
-    };
+    let trust_roots = load_trust_roots(arguments.ca.as_deref())?;
     let runtime = build_runtime(0).map_err(CommandError::cannot_run)?;
     runtime
         .block_on(node::fetch_card_text(source, trust_roots))
         .map_err(|error| CommandError::cannot_run(format!("{}: {error}", printable(source))))
+}
+
+fn load_trust_roots(path: Option<&Path>) -> Result<TrustRoots, CommandError> {
+    let Some(path) = path else { return Ok(TrustRoots::default()) };
+    let pem = std::fs::read(path).map_err(|error| {
+        CommandError::cannot_run(format!("{}: {}", path.display(), describe_io_error(&error)))
+    })?;
+    TrustRoots::system_and_pem(&pem).map_err(|error| CommandError::cannot_run(error.to_string()))
 }
 
 fn parse_agent(text: &str) -> Result<AgentUri, String> {

@@ -21,6 +21,9 @@ pub(crate) enum HubError {
     /// The hub refused the request.
     #[error("the hub refused it: {title}")]
     Refused { status: u16, title: String },
+    /// The hub has another receipt key than before, so its answers cannot be verified.
+    #[error("its receipt key has changed; if that is right, start the node again")]
+    KeyChanged,
     /// The person stopped the session, so nothing more is told or asked in it.
     #[error("the person stopped the session")]
     Stopped,
@@ -35,7 +38,7 @@ impl HubError {
         match self {
             Self::Unreachable(_) => true,
             Self::Refused { status, .. } => *status == 429 || *status >= 500,
-            Self::Stopped | Self::Ended => false,
+            Self::KeyChanged | Self::Stopped | Self::Ended => false,
         }
     }
 

@@ -3,8 +3,9 @@
 //! - [`Person`]: the hub's agent API.
 //! - `hub_client`, `hub_socket`: requests, and the WebSocket that keeps sessions alive.
 //! - `hub_session`: the hub's session that belongs to an ASP session, and what waits to be told in it.
-//! - `questions`: the texts of questions. `phrases`: the languages.
+//! - `questions`: the texts of questions about messages. `dispute_question`: that of a question about a dispute. `phrases`: the languages.
 
+mod dispute_question;
 mod hub_client;
 mod hub_session;
 mod hub_socket;
@@ -23,11 +24,13 @@ use seal::{Jwk, Timestamp, UnixMillis, es256};
 use tokio::sync::OnceCell;
 use wire::unix_now;
 
+pub(crate) use dispute_question::DisputeQuestion;
 pub(crate) use hub_client::HubError;
 use hub_client::{ANSWER_TIMEOUT, HubClient};
 pub(crate) use hub_session::{EventKind, HubSession, HubSessionState, NarrationEvent};
 use hub_socket::HubSocket;
 use phrases::LocalizedText;
+use questions::CLARIFICATIONS;
 pub(crate) use questions::{PeerName, one_line};
 
 use crate::records::ConsentRequest;
@@ -175,15 +178,38 @@ impl Person {
     ) -> Result<AskedQuestion, HubError> {
         let refuse = |title| HubError::Refused { status: 422, title };
         let body = question.to_json(unix_now()).map_err(refuse)?;
-        self.receipt_key().await?;
-        let path = format!("/agent/v1/sessions/{hub_session}/{}", question.path());
-        let response = self.post_or_repeat(&path, &body, key).await?;
+        self.ask_question(hub_session, question.path(), &body, question.timeout, key).await
+    }
+
+    /// Asks a question about a dispute in a session of the hub.
+    pub(crate) async fn ask_about_dispute(
+        &self,
+        hub_session: &str,
+        question: &DisputeQuestion,
+        key: &str,
+    ) -> Result<AskedQuestion, HubError> {
+        let refuse = |title| HubError::Refused { status: 422, title };
+        let body = question.to_json(unix_now()).map_err(refuse)?;
+        self.ask_question(hub_session, CLARIFICATIONS, &body, question.timeout, key).await
+    }
+
+    async fn ask_question(
+        &self,
+        hub_session: &str,
+        kind: &str,
+        body: &str,
+        timeout: Duration,
+        key: &str,
+    ) -> Result<AskedQuestion, HubError> {
+        self.check_receipt_key().await?;
+        let path = format!("/agent/v1/sessions/{hub_session}/{kind}");
+        let response = self.post_or_repeat(&path, body, key).await?;
         let deadline = read_member(&response, "deadline")?;
         let deadline = Timestamp::parse_rfc3339(&deadline).map(|at| at.unix_millis());
         Ok(AskedQuestion {
             hub_session: hub_session.to_owned(),
             reply_token: read_member(&response, "reply_token")?,
-            deadline: deadline.unwrap_or_else(|_| deadline_after(question.timeout)),
+            deadline: deadline.unwrap_or_else(|_| deadline_after(timeout)),
         })
     }
 
@@ -243,17 +269,34 @@ impl Person {
 
     /// Returns the key with which the hub signs receipts. It is fetched once and then stays the same.
     pub(crate) async fn receipt_key(&self) -> Result<&es256::VerifyingKey, HubError> {
-        self.receipt_key
-            .get_or_try_init(|| async {
-                let text = self.client.get("/.well-known/sayso-receipt-key.json", Duration::ZERO).await?;
-                let mut tape = Tape::default();
-                let key = tape.read(&text).ok().and_then(|doc| Jwk::read(&doc.root()).ok());
-                match key {
-                    Some(Jwk::P256(key)) => Ok(key),
-                    _ => Err(HubError::Unreachable("its receipt key cannot be read".to_owned())),
-                }
-            })
-            .await
+        self.receipt_key.get_or_try_init(|| self.fetch_receipt_key()).await
+    }
+
+    /// Checks before a question is asked that the hub still has the key with which its answer will be verified. Otherwise, a
+    /// person would be asked in vain.
+    async fn check_receipt_key(&self) -> Result<(), HubError> {
+        if self.receipt_key.get().is_none() {
+            return self.receipt_key().await.map(drop);
+        }
+        if self.fetch_receipt_key().await? == *self.receipt_key().await? {
+            return Ok(());
+        }
+        tracing::error!(
+            target: "sayso::log",
+            kind = "asp.hub_key_changed",
+            "The hub has another receipt key than before. Nobody is asked until the node is started again."
+        );
+        Err(HubError::KeyChanged)
+    }
+
+    async fn fetch_receipt_key(&self) -> Result<es256::VerifyingKey, HubError> {
+        let text = self.client.get("/.well-known/sayso-receipt-key.json", Duration::ZERO).await?;
+        let mut tape = Tape::default();
+        let key = tape.read(&text).ok().and_then(|doc| Jwk::read(&doc.root()).ok());
+        match key {
+            Some(Jwk::P256(key)) => Ok(key),
+            _ => Err(HubError::Unreachable("its receipt key cannot be read".to_owned())),
+        }
     }
 
     /// Checks that the hub signed this answer to this question, and that a person gave it.

@@ -1,5 +1,7 @@
 //! The texts of questions.
 
+use std::time::Duration;
+
 use asp::AgentCard;
 use asp::message::{Commit, Obligation};
 use seal::UnixMillis;
@@ -8,10 +10,14 @@ use seal::json::{JsonWriter, write_object};
 use super::phrases::{LocalizedText, Phrases, spoken_amount, spoken_time};
 use super::{PersonQuestion, QuestionKind};
 
+/// The hub's route for questions that are answered in words or with a choice.
+pub(super) const CLARIFICATIONS: &str = "clarifications";
 /// Maximum length of what a person hears before they answer, in characters. A longer agreement is not put to a person.
 const MAX_SPOKEN_CHARS: usize = 4_000;
 /// Maximum length of the details, in characters.
 const MAX_DETAIL_CHARS: usize = 16_000;
+/// Maximum length of the subject, in characters. It names the session and is not a part of the agreement, so it is shortened.
+pub(super) const MAX_SUBJECT_CHARS: usize = 200;
 /// Maximum length of a name, in characters. The other side chooses it.
 const MAX_NAME_CHARS: usize = 60;
 /// The longest time that the hub waits for an answer, in seconds.
@@ -63,7 +69,8 @@ impl PersonQuestion {
             QuestionKind::Escalation(escalate) => {
                 let peer = PeerName::of(&self.peer);
                 let question = LocalizedText::new(|phrases| {
-                    phrases.escalation(&peer.in_full(phrases), &self.subject, &escalate.reason)
+                    let subject = one_line(&self.subject, MAX_SUBJECT_CHARS);
+                    phrases.escalation(&peer.in_full(phrases), &subject, &escalate.reason)
                 });
                 check_length(&question)?;
                 let context = LocalizedText::new(|phrases| phrases.trust(&peer.name, self.level));
@@ -73,7 +80,7 @@ impl PersonQuestion {
                     context.write(writer, "context");
                     summary.write(writer, "summary_normal");
                     writer.key("accepted_response_kinds").array(|writer| writer.text("freetext"));
-                    self.write_timeout(writer);
+                    write_timeout(self.timeout, writer);
                 }))
             }
         }
@@ -81,7 +88,7 @@ impl PersonQuestion {
 
     /// The path below the hub's session to which the question is sent.
     pub(super) fn path(&self) -> &'static str {
-        if self.call.is_some() { "confirmations" } else { "clarifications" }
+        if self.call.is_some() { "confirmations" } else { CLARIFICATIONS }
     }
 
     fn confirmation(&self, commit: &Commit, is_own: bool, now: UnixMillis) -> Result<String, String> {
@@ -102,15 +109,10 @@ impl PersonQuestion {
             writer.key("irreversible").boolean(true);
             writer.key("risk_level").text("high");
             writer.key("default_decision").text("reject");
-            self.write_timeout(writer);
+            write_timeout(self.timeout, writer);
             writer.key("tool").text(call.tool);
             writer.key("arguments").raw(&call.arguments);
         }))
-    }
-
-    fn write_timeout(&self, writer: &mut JsonWriter) {
-        let seconds = self.timeout.as_secs().clamp(1, MAX_TIMEOUT_SECONDS);
-        writer.key("timeout_seconds").integer(i64::try_from(seconds).unwrap_or(1));
     }
 
     /// Who the other side is, and what is promised by whom until when.
@@ -123,7 +125,7 @@ impl PersonQuestion {
         now: UnixMillis,
     ) -> String {
         let full_name = peer.in_full(phrases);
-        let subject = foreign_text(&self.subject);
+        let subject = foreign_text(&one_line(&self.subject, MAX_SUBJECT_CHARS));
         let mut sentences = vec![if is_own {
             phrases.may_commit(&full_name, &subject)
         } else {
@@ -207,8 +209,14 @@ impl PersonQuestion {
     }
 }
 
+/// Writes how long the hub waits for the answer.
+pub(super) fn write_timeout(timeout: Duration, writer: &mut JsonWriter) {
+    let seconds = timeout.as_secs().clamp(1, MAX_TIMEOUT_SECONDS);
+    writer.key("timeout_seconds").integer(i64::try_from(seconds).unwrap_or(1));
+}
+
 /// Returns a text of an agent as one phrase. It cannot form sentences of its own that sound like ours.
-fn foreign_text(text: &str) -> String {
+pub(super) fn foreign_text(text: &str) -> String {
     let mut phrase = String::new();
     let words: Vec<&str> = text.split_whitespace().collect();
     for (index, word) in words.iter().enumerate() {
@@ -244,7 +252,7 @@ fn check_known_terms(commit: &Commit) -> Result<(), String> {
 }
 
 /// Refuses a text that is too long to be heard and understood. It is not shortened, because the person agrees to all of it.
-fn check_length(text: &LocalizedText) -> Result<(), String> {
+pub(super) fn check_length(text: &LocalizedText) -> Result<(), String> {
     let chars = text.max_chars();
     if chars <= MAX_SPOKEN_CHARS {
         return Ok(());

@@ -48,8 +48,10 @@ impl NodeService {
             }
             (Method::Post, Route::OwnDispute(id)) => {
                 let id = DisputeId::parse(id).map_err(|_| not_found())?;
-                let (verdict, explanation) = read_verdict(body)?;
-                let dispute = node.resolve_dispute(&id, verdict, explanation).await;
+                let dispute = match read_verdict(body)? {
+                    Some((verdict, explanation)) => node.resolve_dispute(&id, verdict, explanation).await,
+                    None => node.ask_again_about_dispute(&id).await,
+                };
                 ok(dispute.map_err(|error| error_response(&error))?)
             }
             (Method::Get, Route::Trust) => self.trust(head),

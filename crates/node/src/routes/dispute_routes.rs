@@ -29,8 +29,8 @@ pub(super) fn read_dispute(body: &str) -> Result<DisputeRequest, HttpResponse> {
     })
 }
 
-/// Reads how a dispute ends.
-pub(super) fn read_verdict(body: &str) -> Result<(Verdict, String), HttpResponse> {
+/// Reads how a dispute ends. Returns `None` if the person is to be asked again.
+pub(super) fn read_verdict(body: &str) -> Result<Option<(Verdict, String)>, HttpResponse> {
     let mut tape = Tape::default();
     let doc = tape.read(body).map_err(|error| malformed(&format!("The body is not JSON: {error}.")))?;
     let root = doc.root();
@@ -39,10 +39,11 @@ pub(super) fn read_verdict(body: &str) -> Result<(Verdict, String), HttpResponse
         Some("dismissed") => Verdict::Dismissed,
         Some("settled") => Verdict::Settled,
         Some("withdrawn") => Verdict::Withdrawn,
-        _ => return Err(malformed("verdict must be upheld, dismissed, settled or withdrawn.")),
+        Some("ask_again") => return Ok(None),
+        _ => return Err(malformed("verdict must be upheld, dismissed, settled, withdrawn or ask_again.")),
     };
     let explanation = root.member("explanation").and_then(|value| Some(value.text()?.into_owned()));
-    Ok((verdict, explanation.unwrap_or_default()))
+    Ok(Some((verdict, explanation.unwrap_or_default())))
 }
 
 fn read_severity(root: &JsonValue<'_>) -> Option<Severity> {

@@ -1,5 +1,6 @@
 //! English.
 
+use asp::dispute::DisputeReason;
 use asp::trust::TrustLevel;
 
 use super::{Phrases, SpokenDate, currency_name, trimmed};
@@ -149,6 +150,60 @@ impl Phrases for English {
 
     fn escalation_summary(&self, name: &str) -> String {
         format!("The talks with {name} need your decision.")
+    }
+
+    fn dispute(&self, peer: &str, subject: &str) -> String {
+        format!("Your agent complains about {peer}, in the agreement about {}.", trimmed(subject))
+    }
+
+    fn dispute_reason(&self, reason: DisputeReason, name: &str) -> String {
+        match reason {
+            DisputeReason::DeadlinePassed => format!("It says that a deadline of {name} has passed."),
+            DisputeReason::FulfillmentMismatch => {
+                format!("It says that {name} did not deliver what was agreed.")
+            }
+            DisputeReason::NonDelivery => format!("It says that {name} delivered nothing."),
+            DisputeReason::ReleaseWithoutFulfillment => {
+                format!("It says that {name} got the money without doing its part.")
+            }
+            DisputeReason::TermsChanged => format!("It says that {name} changed the terms without consent."),
+        }
+    }
+
+    fn promised(&self, name: &str, action: &str, deadline: &str) -> String {
+        format!("{name} promised: {}, by {deadline}.", trimmed(action))
+    }
+
+    fn dispute_statement(&self, statement: &str) -> String {
+        format!("Your agent adds: {}.", trimmed(statement))
+    }
+
+    fn is_it_justified(&self) -> &'static str {
+        "Is the complaint justified?"
+    }
+
+    fn dispute_choices(&self) -> [&'static str; 2] {
+        ["Justified", "Not justified"]
+    }
+
+    fn dispute_consequence(&self, name: &str) -> String {
+        format!("If the complaint is justified, your agent trusts {name} less. Nothing else happens.")
+    }
+
+    fn dispute_summary(&self, name: &str) -> String {
+        format!("A complaint about {name} needs your decision.")
+    }
+
+    fn dispute_upheld(&self) -> &'static str {
+        "The complaint counts as justified."
+    }
+
+    fn dispute_closed(&self) -> &'static str {
+        "The complaint is closed."
+    }
+
+    fn dispute_open(&self) -> &'static str {
+        "The complaint stays open."
     }
 
     fn sending(&self, name: &str) -> String {

@@ -1,5 +1,6 @@
 //! Spanish.
 
+use asp::dispute::DisputeReason;
 use asp::trust::TrustLevel;
 
 use super::{Phrases, SpokenDate, currency_name, trimmed};
@@ -158,6 +159,58 @@ impl Phrases for Spanish {
 
     fn escalation_summary(&self, name: &str) -> String {
         format!("La conversación con {name} necesita tu decisión.")
+    }
+
+    fn dispute(&self, peer: &str, subject: &str) -> String {
+        format!("Tu agente se queja de {peer}, en el acuerdo sobre {}.", trimmed(subject))
+    }
+
+    fn dispute_reason(&self, reason: DisputeReason, name: &str) -> String {
+        match reason {
+            DisputeReason::DeadlinePassed => format!("Dice que ha pasado un plazo de {name}."),
+            DisputeReason::FulfillmentMismatch => format!("Dice que {name} no entregó lo acordado."),
+            DisputeReason::NonDelivery => format!("Dice que {name} no entregó nada."),
+            DisputeReason::ReleaseWithoutFulfillment => {
+                format!("Dice que {name} recibió el dinero sin hacer su parte.")
+            }
+            DisputeReason::TermsChanged => format!("Dice que {name} cambió las condiciones sin permiso."),
+        }
+    }
+
+    fn promised(&self, name: &str, action: &str, deadline: &str) -> String {
+        format!("{name} prometió: {}, antes del {deadline}.", trimmed(action))
+    }
+
+    fn dispute_statement(&self, statement: &str) -> String {
+        format!("Tu agente añade: {}.", trimmed(statement))
+    }
+
+    fn is_it_justified(&self) -> &'static str {
+        "¿Está justificada la queja?"
+    }
+
+    fn dispute_choices(&self) -> [&'static str; 2] {
+        ["Justificada", "No justificada"]
+    }
+
+    fn dispute_consequence(&self, name: &str) -> String {
+        format!("Si la queja está justificada, tu agente confía menos en {name}. No pasa nada más.")
+    }
+
+    fn dispute_summary(&self, name: &str) -> String {
+        format!("Una queja sobre {name} necesita tu decisión.")
+    }
+
+    fn dispute_upheld(&self) -> &'static str {
+        "La queja cuenta como justificada."
+    }
+
+    fn dispute_closed(&self) -> &'static str {
+        "La queja está cerrada."
+    }
+
+    fn dispute_open(&self) -> &'static str {
+        "La queja sigue abierta."
     }
 
     fn sending(&self, name: &str) -> String {

@@ -6,6 +6,7 @@ mod en;
 mod es;
 mod yo;
 
+use asp::dispute::DisputeReason;
 use asp::trust::TrustLevel;
 use asp::{Amount, Currency};
 use seal::json::JsonWriter;
@@ -50,6 +51,21 @@ pub(crate) trait Phrases: Sync {
     fn whole_deadline(&self, deadline: &str) -> String;
     fn escalation(&self, peer: &str, subject: &str, reason: &str) -> String;
     fn escalation_summary(&self, name: &str) -> String;
+
+    /// Begins a question about a complaint of the person's agent.
+    fn dispute(&self, peer: &str, subject: &str) -> String;
+    fn dispute_reason(&self, reason: DisputeReason, name: &str) -> String;
+    /// What the other side promised in an agreement that is disputed.
+    fn promised(&self, name: &str, action: &str, deadline: &str) -> String;
+    fn dispute_statement(&self, statement: &str) -> String;
+    fn is_it_justified(&self) -> &'static str;
+    /// The answers: justified, and not justified.
+    fn dispute_choices(&self) -> [&'static str; 2];
+    fn dispute_consequence(&self, name: &str) -> String;
+    fn dispute_summary(&self, name: &str) -> String;
+    fn dispute_upheld(&self) -> &'static str;
+    fn dispute_closed(&self) -> &'static str;
+    fn dispute_open(&self) -> &'static str;
 
     fn sending(&self, name: &str) -> String;
     fn accepting(&self, name: &str) -> String;
@@ -101,6 +117,11 @@ impl LocalizedText {
     /// Writes a text in each language.
     pub(crate) fn new(text: impl Fn(&dyn Phrases) -> String) -> Self {
         Self(LANGUAGES.map(|(_, phrases)| text(phrases)))
+    }
+
+    /// Returns the languages: the suffix of a member's name, and the phrases.
+    pub(crate) fn languages() -> [(&'static str, &'static dyn Phrases); LANGUAGES.len()] {
+        LANGUAGES
     }
 
     /// Writes the text as the member `name` and its translations.

@@ -1,5 +1,6 @@
 //! Yoruba, with its tone marks. It still needs review by a native speaker, like the phrases of `listen`.
 
+use asp::dispute::DisputeReason;
 use asp::trust::TrustLevel;
 
 use super::{Phrases, SpokenDate, currency_name, trimmed};
@@ -143,6 +144,58 @@ impl Phrases for Yoruba {
 
     fn escalation_summary(&self, name: &str) -> String {
         format!("Ọ̀rọ̀ pẹ̀lú {name} nílò ìpinnu rẹ.")
+    }
+
+    fn dispute(&self, peer: &str, subject: &str) -> String {
+        format!("Aṣojú rẹ fi ẹjọ́ {peer} sùn, lórí àdéhùn nípa {}.", trimmed(subject))
+    }
+
+    fn dispute_reason(&self, reason: DisputeReason, name: &str) -> String {
+        match reason {
+            DisputeReason::DeadlinePassed => format!("Ó ní àkókò tí {name} dá ti kọjá."),
+            DisputeReason::FulfillmentMismatch => {
+                format!("Ó ní {name} kò fi ohun tí ẹ jọ fohùn ṣọ̀kan lé lórí ránṣẹ́.")
+            }
+            DisputeReason::NonDelivery => format!("Ó ní {name} kò fi ohunkóhun ránṣẹ́."),
+            DisputeReason::ReleaseWithoutFulfillment => format!("Ó ní {name} gba owó náà láìṣe ipa tirẹ̀."),
+            DisputeReason::TermsChanged => format!("Ó ní {name} yí àdéhùn padà láìgba àṣẹ."),
+        }
+    }
+
+    fn promised(&self, name: &str, action: &str, deadline: &str) -> String {
+        format!("{name} ṣe ìlérí: {}, kí ó tó di {deadline}.", trimmed(action))
+    }
+
+    fn dispute_statement(&self, statement: &str) -> String {
+        format!("Aṣojú rẹ fi kún un: {}.", trimmed(statement))
+    }
+
+    fn is_it_justified(&self) -> &'static str {
+        "Ṣé ẹjọ́ náà tọ́?"
+    }
+
+    fn dispute_choices(&self) -> [&'static str; 2] {
+        ["Ó tọ́", "Kò tọ́"]
+    }
+
+    fn dispute_consequence(&self, name: &str) -> String {
+        format!("Bí ẹjọ́ náà bá tọ́, ìfọkàntán aṣojú rẹ nínú {name} yóò dín kù. Kò sí ohun mìíràn tí yóò ṣẹlẹ̀.")
+    }
+
+    fn dispute_summary(&self, name: &str) -> String {
+        format!("Ẹjọ́ nípa {name} nílò ìpinnu rẹ.")
+    }
+
+    fn dispute_upheld(&self) -> &'static str {
+        "Ẹjọ́ náà tọ́."
+    }
+
+    fn dispute_closed(&self) -> &'static str {
+        "A ti parí ẹjọ́ náà."
+    }
+
+    fn dispute_open(&self) -> &'static str {
+        "Ẹjọ́ náà ṣì wà nílẹ̀."
     }
 
     fn sending(&self, name: &str) -> String {
