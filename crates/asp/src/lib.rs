@@ -13,9 +13,10 @@
 //! - [`escrow`]: money that is held until a commitment is fulfilled.
 //! - [`trust`]: how much this side trusts other agents, from its own history.
 //! - [`dispute`]: complaints about accepted commitments.
+//! - [`message_pack`]: a shorter encoding of messages for transports.
 //! - [`AspError`]: failed calls, messages that fail authentication, and refused messages.
 //!
-//! In comments, "the page" is the web page on which npayload publishes the state machine. `D1` to `D28` are our decisions
+//! In comments, "the page" is the web page on which npayload publishes the state machine. `D1` to `D34` are our decisions
 //! where the page is silent or contradicts itself. They are listed in `docs/asp.md`.
 
 mod agent_card;
@@ -28,6 +29,7 @@ pub mod escrow;
 mod id;
 mod limits;
 pub mod message;
+pub mod message_pack;
 mod participant;
 mod performative;
 pub mod session;

@@ -7,6 +7,7 @@ mod bad_input;
 mod consent;
 mod disputes;
 mod escrow;
+mod message_pack;
 mod model_checking;
 mod participants;
 mod published_vectors;

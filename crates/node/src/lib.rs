@@ -14,6 +14,7 @@
 //! - `ended_sessions`: sessions that have ended, for those who still read them. `address_limiter`: the rate of registrations.
 //! - `metrics`: the node's own metrics. `routes`: its HTTP routes.
 //! - `crash_point`: points at which tests abort the process.
+//! - `encoding`: JSON or MessagePack between nodes.
 //! - `dpop`, `peer_client`, `peer_socket`: requests and WebSockets between nodes; `stream`: what peers read as it comes.
 //!
 //! Every change is stored before anybody learns about it: a received message before it is acknowledged, a message of ours before
@@ -26,6 +27,7 @@ mod dispute_questions;
 mod disputes;
 mod dpop;
 mod effects;
+mod encoding;
 mod ended_sessions;
 mod error;
 mod escrow_book;

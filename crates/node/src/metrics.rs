@@ -22,6 +22,8 @@ pub(crate) struct NodeCounters {
     pub(crate) delivery_failures: MetricValue,
     /// Messages that are no longer delivered.
     pub(crate) abandoned: MetricValue,
+    /// Ended sessions that were rebuilt from the journal.
+    pub(crate) rebuilt: MetricValue,
     /// Requests of peers over their rate limit.
     pub(crate) rate_limited: MetricValue,
     /// Questions to a person, by what they are about.
@@ -97,6 +99,11 @@ impl Node {
                 "sayso_asp_sessions_quarantined",
                 "Stored sessions that cannot be restored.",
                 number(quarantined),
+            ),
+            ServiceMetric::counter(
+                "sayso_asp_sessions_rebuilt",
+                "Ended sessions that were read again from the journal.",
+                counters.rebuilt.get(),
             ),
             ServiceMetric::labelled_counter(
                 "sayso_asp_messages_sent",

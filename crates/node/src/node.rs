@@ -53,6 +53,8 @@ pub struct NodeConfig {
     pub trust_roots: TrustRoots,
     /// How messages are delivered to other nodes.
     pub peer_transport: PeerTransport,
+    /// Whether MessagePack is offered in invitations, and such an offer accepted.
+    pub uses_message_pack: bool,
     /// Whether clients use TLS, to this node or to a proxy in front of it.
     pub clients_use_tls: bool,
 }
@@ -363,6 +365,7 @@ impl Node {
         let restored = tokio::task::spawn_blocking(move || {
             SessionState::restore(&config, &stored).map(|state| (stored.info, state))
         });
+        self.counters.rebuilt.add(1);
         let (info, state) = restored.await.map_err(|_| NodeError::Stopping)??;
         let bytes = state.message_bytes();
         let handle = SessionHandle::new(info, state, unix_now());

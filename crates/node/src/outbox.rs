@@ -18,10 +18,12 @@ use crate::records::SessionRecord;
 use crate::session::{RefusalNotice, SessionHandle, SessionState};
 
 /// The message to deliver next.
-struct NextMessage {
+pub(crate) struct NextMessage {
     id: MessageId,
-    text: Arc<str>,
-    is_invitation: bool,
+    pub(crate) text: Arc<str>,
+    pub(crate) is_invitation: bool,
+    /// Whether the peer takes MessagePack.
+    pub(crate) is_message_pack: bool,
 }
 
 impl Node {
@@ -51,7 +53,7 @@ impl Node {
                 wait(&mut backoff, None).await;
                 continue;
             };
-            let Some(next) = next_message(&state) else {
+            let Some(next) = next_message(&mut state) else {
                 state.is_delivering = false;
                 return;
             };
@@ -61,8 +63,7 @@ impl Node {
                 tokio::time::sleep(delay).await;
             }
             crash_point::pass("deliver.before");
-            let answer =
-                self.client.deliver(&handle.info.peer, handle.info.id, next.is_invitation, &next.text).await;
+            let answer = self.client.deliver(&handle.info.peer, handle.info.id, &next).await;
             if answer.is_ok() {
                 crash_point::pass("deliver.after");
             }
@@ -194,14 +195,15 @@ impl Node {
     }
 }
 
-fn next_message(state: &SessionState) -> Option<NextMessage> {
+fn next_message(state: &mut SessionState) -> Option<NextMessage> {
     if !state.has_undelivered() {
         return None;
     }
+    let is_message_pack = state.uses_message_pack();
     let (id, text) = state.participant.unsettled_messages().next()?;
     let is_invitation =
         state.participant.record().and_then(|record| record.transcript().messages().next()) == Some(&**text);
-    Some(NextMessage { id, text: text.clone(), is_invitation })
+    Some(NextMessage { id, text: text.clone(), is_invitation, is_message_pack })
 }
 
 /// Returns the performative of a message, or an empty string if it has none.
@@ -213,13 +215,33 @@ pub(crate) fn performative_of(text: &str) -> String {
 }
 
 /// Waits before the next attempt, a little longer for some than for others, so that they do not all come at once.
-///
-/// A peer cannot make us wait longer than `MAX_REQUESTED_DELAY`.
 async fn wait(backoff: &mut Backoff, at_least: Option<Duration>) {
-    const MAX_REQUESTED_DELAY: Duration = Duration::from_mins(10);
     let mut random = [0];
     SystemRandom.fill(&mut random);
-    let delay = backoff.delay().max(at_least.unwrap_or_default().min(MAX_REQUESTED_DELAY));
-    tokio::time::sleep(delay + delay.mul_f64(f64::from(random[0]) / 512.0)).await;
+    tokio::time::sleep(retry_delay(backoff, at_least, random[0])).await;
     backoff.grow();
+}
+
+/// Maximum time that a peer can make us wait.
+const MAX_REQUESTED_DELAY: Duration = Duration::from_mins(10);
+
+fn retry_delay(backoff: &Backoff, at_least: Option<Duration>, random: u8) -> Duration {
+    let delay = backoff.delay().max(at_least.unwrap_or_default().min(MAX_REQUESTED_DELAY));
+    delay + delay.mul_f64(f64::from(random) / 512.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_cannot_ask_for_a_pause_without_end() {
+        let backoff = Backoff::new(Duration::from_millis(200), Duration::from_mins(1));
+        for requested in [Duration::from_secs(u64::MAX), Duration::MAX, Duration::from_hours(1)] {
+            assert_eq!(retry_delay(&backoff, Some(requested), 0), MAX_REQUESTED_DELAY);
+            assert!(retry_delay(&backoff, Some(requested), u8::MAX) < 2 * MAX_REQUESTED_DELAY);
+        }
+        assert_eq!(retry_delay(&backoff, Some(Duration::from_secs(5)), 0), Duration::from_secs(5));
+        assert_eq!(retry_delay(&backoff, None, 0), Duration::from_millis(200));
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use asp::{AgentCard, MessageId, SessionId};
+use asp::{AgentCard, MessageId, SessionId, message_pack};
 use client::{ClientError, CompleteResponse, HttpClient, PersistentConnection, TrustRoots, Url};
 use http::Method;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
@@ -14,7 +14,9 @@ use thiserror::Error;
 use wire::unix_now;
 
 use crate::dpop;
+use crate::encoding::ASP_MSGPACK;
 use crate::identity::Identity;
+use crate::outbox::NextMessage;
 use crate::peer_socket::PeerSockets;
 
 /// The media type of a message.
@@ -60,6 +62,21 @@ pub(crate) enum PeerError {
     /// No proof can be made.
     #[error("no DPoP proof can be made")]
     NoProof,
+}
+
+/// The body of a request.
+#[derive(Clone, Copy, Debug)]
+struct RequestBody<'b> {
+    media_type: &'static str,
+    bytes: &'b [u8],
+}
+
+impl<'b> RequestBody<'b> {
+    const EMPTY: Self = Self { media_type: ASP_JSON, bytes: &[] };
+
+    fn json(text: &'b str) -> Self {
+        Self { media_type: ASP_JSON, bytes: text.as_bytes() }
+    }
 }
 
 /// How messages are delivered to peers.
@@ -115,10 +132,10 @@ impl PeerClient {
         &self,
         peer: &AgentCard,
         session: SessionId,
-        is_invitation: bool,
-        text: &str,
+        message: &NextMessage,
     ) -> Result<DeliveryAnswer, PeerError> {
-        if self.transport == PeerTransport::WebSocket && !is_invitation {
+        let text = &message.text;
+        if self.transport == PeerTransport::WebSocket && !message.is_invitation {
             let client = self.http_client(&peer.endpoint())?;
             let delivery = self.sockets.deliver(&self.keys, &client, peer, session, text);
             let answer = tokio::time::timeout(self.timeout, delivery)
@@ -129,12 +146,24 @@ impl PeerClient {
                 return answer;
             }
         }
-        let path = if is_invitation {
+        let path = if message.is_invitation {
             "/v1/asp/sessions".to_owned()
         } else {
             format!("/v1/asp/sessions/{session}/messages")
         };
-        let response = self.request(&peer.endpoint(), Method::POST, &path, Some(session), text).await?;
+        let base = peer.endpoint();
+        if message.is_message_pack
+            && let Some(bytes) = message_pack::encode(text)
+        {
+            let body = RequestBody { media_type: ASP_MSGPACK, bytes: &bytes };
+            let response = self.request(&base, Method::POST, &path, Some(session), body).await?;
+            // A peer that has lost the agreement still takes JSON.
+            if response.status != 415 {
+                return read_delivery_answer(&response);
+            }
+        }
+        let response =
+            self.request(&base, Method::POST, &path, Some(session), RequestBody::json(text)).await?;
         read_delivery_answer(&response)
     }
 
@@ -146,7 +175,8 @@ impl PeerClient {
         since: usize,
     ) -> Result<Vec<String>, PeerError> {
         let path = format!("/v1/asp/sessions/{session}/messages?since_sequence={since}&limit=200");
-        let response = self.request(&peer.endpoint(), Method::GET, &path, Some(session), "").await?;
+        let response =
+            self.request(&peer.endpoint(), Method::GET, &path, Some(session), RequestBody::EMPTY).await?;
         if response.status != 200 {
             return Err(PeerError::InvalidAnswer(response.status));
         }
@@ -182,7 +212,7 @@ impl PeerClient {
         method: Method,
         path: &str,
         session: Option<SessionId>,
-        body: &str,
+        body: RequestBody<'_>,
     ) -> Result<CompleteResponse, PeerError> {
         let response = self.request_once(base, &method, path, session, body).await?;
         let response = if response.status == 401 && self.remember_nonce(base, &response) {
@@ -200,7 +230,7 @@ impl PeerClient {
         method: &Method,
         path: &str,
         session: Option<SessionId>,
-        body: &str,
+        body: RequestBody<'_>,
     ) -> Result<CompleteResponse, PeerError> {
         let client = self.http_client(base)?;
         let target = path.split('?').next().unwrap_or(path);
@@ -221,10 +251,10 @@ impl PeerClient {
         if let Some(session) = session {
             request = request.header("Asp-Session-Id", session.to_string());
         }
-        if !body.is_empty() {
-            request = request.header(CONTENT_TYPE, ASP_JSON);
+        if !body.bytes.is_empty() {
+            request = request.header(CONTENT_TYPE, body.media_type);
         }
-        let request = request.body(body.to_owned()).map_err(|_| PeerError::NoProof)?;
+        let request = request.body(body.bytes.to_vec()).map_err(|_| PeerError::NoProof)?;
         let exchange = async {
             let mut connection = match idle {
                 Some(connection) => connection,
@@ -267,7 +297,8 @@ pub async fn register_card(
     let client = PeerClient::new(identity, trust_roots, FETCH_TIMEOUT, PeerTransport::Http);
     let base = registry.trim_end_matches('/');
     let path = format!("/v1/asp/agents/{}/card", crate::routes::last_path_part(identity.card.agent_id()));
-    let request = client.request(base, Method::PUT, &path, None, identity.card.as_str());
+    let card = RequestBody::json(identity.card.as_str());
+    let request = client.request(base, Method::PUT, &path, None, card);
     let response = request.await.map_err(|error| error.to_string())?;
     match response.status {
         204 => Ok(()),

@@ -15,6 +15,7 @@ use wire::unix_now;
 
 use crate::NodeError;
 use crate::crash_point;
+use crate::encoding;
 use crate::journal_writer::Batch;
 use crate::node::Node;
 use crate::records::SessionRecord;
@@ -91,6 +92,9 @@ impl Node {
             .map_err(|error| NodeError::Malformed(error.to_string()))?;
         let mut invitation = Propose::new(proposal, Propose::INVITATION_TYPE, request.subject, request.terms);
         invitation.valid_until = request.valid_until;
+        if self.config.uses_message_pack {
+            encoding::offer(&mut invitation);
+        }
         let sent = send_signed(&mut state.participant, invitation.into(), None, ReceiverChecks::PASSED)?;
         let id = info.id;
         let handle = SessionHandle::new(info.clone(), state, now);
@@ -115,7 +119,7 @@ impl Node {
         body: &str,
         constraints: Option<Constraints>,
     ) -> Result<SendOutcome, NodeError> {
-        let body = Body::parse(performative, body).map_err(|error| {
+        let mut body = Body::parse(performative, body).map_err(|error| {
             NodeError::Refused(Refusal::new(RejectCode::SchemaUnsupported, error.to_string()))
         })?;
         let handle = self.session(session).await?;
@@ -133,6 +137,9 @@ impl Node {
             if is_resolution && node.person.is_some() && node.config.policy.consent.escalate {
                 let reason = "the person decides about this escalation, and the node sends the decision";
                 return Err(NodeError::Refused(Refusal::new(RejectCode::PolicyViolation, reason)));
+            }
+            if node.config.uses_message_pack {
+                encoding::accept_offer(&state, &mut body);
             }
             if node.needs_consent(&state, &body) {
                 if state.consent.is_some() {

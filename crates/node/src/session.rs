@@ -61,6 +61,8 @@ pub(crate) struct SessionState {
     pub(crate) is_delivering: bool,
     /// The message that the node has stopped delivering.
     pub(crate) abandoned: Option<MessageId>,
+    /// Whether both sides agreed on MessagePack, once that is known.
+    pub(crate) message_pack: Option<bool>,
     /// The number of the peer's messages whose refusal is recorded.
     pub(crate) refused_count: usize,
     /// Whether the journal's session has ended.
@@ -131,6 +133,7 @@ impl SessionState {
             hub_session: HubSessionState::default(),
             is_delivering: false,
             abandoned: None,
+            message_pack: None,
             refused_count: 0,
             is_ended: false,
             is_end_booked: false,

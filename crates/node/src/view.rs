@@ -11,7 +11,9 @@ use seal::{Timestamp, UnixMillis};
 use wire::unix_now;
 
 use crate::NodeError;
+use crate::encoding::ASP_MSGPACK;
 use crate::node::Node;
+use crate::peer_client::ASP_JSON;
 use crate::records::{ConsentOutcome, role_name};
 use crate::send::run_to_completion;
 use crate::session::{SessionHandle, SessionState};
@@ -35,7 +37,7 @@ impl Node {
         })
         .await?;
         {
-            let state = self.lock(&handle).await?;
+            let mut state = self.lock(&handle).await?;
             let has_news = match revision {
                 Some(revision) => revision != handle.revision(),
                 None => after.is_none_or(|after| state.message_count() > after),
@@ -45,12 +47,12 @@ impl Node {
             // Our last message may still have to be delivered after the state became terminal.
             let is_over = state.is_ended || (revision.is_none() && state.state().is_terminal());
             if has_news || is_over || wait.is_zero() {
-                return Ok(self.view(&handle, &state, after.unwrap_or(0)));
+                return Ok(self.view(&handle, &mut state, after.unwrap_or(0)));
             }
         }
         let _ = tokio::time::timeout(wait.min(self.config.limits.max_wait), changes.changed()).await;
-        let state = self.lock(&handle).await?;
-        Ok(self.view(&handle, &state, after.unwrap_or(0)))
+        let mut state = self.lock(&handle).await?;
+        Ok(self.view(&handle, &mut state, after.unwrap_or(0)))
     }
 
     /// Returns the transcript as JSON Lines, as `sayso asp verify` reads it.
@@ -99,13 +101,15 @@ impl Node {
         })
     }
 
-    fn view(&self, handle: &SessionHandle, state: &SessionState, after: usize) -> String {
+    fn view(&self, handle: &SessionHandle, state: &mut SessionState, after: usize) -> String {
+        let encoding = if state.uses_message_pack() { ASP_MSGPACK } else { ASP_JSON };
         let session = state.participant.session();
         let transcript = state.participant.record().map(asp::SessionRecord::transcript);
         write_object(|writer| {
             write_info(writer, handle);
             writer.key("state").text(state.state().as_str());
             writer.key("revision").integer(i64::try_from(handle.revision()).unwrap_or(i64::MAX));
+            writer.key("encoding").text(encoding);
             writer.key("waitingFor").text(waiting_for(handle, state));
             let (score, level) = self.peers().trust_of(handle.info.peer.agent_id(), unix_now());
             writer.key("peerTrust").object(|writer| {

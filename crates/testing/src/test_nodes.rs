@@ -60,6 +60,7 @@ macro_rules! declare_test_nodes {
                         policy: node::Policy::new(node::ConsentPolicy::NEVER_ASK),
                         limits: node::NodeLimits::default(),
                         trust_roots: client::TrustRoots::default(),
+                        uses_message_pack: false,
                         clients_use_tls: false,
                         peer_transport: node::PeerTransport::default(),
                     };

@@ -83,6 +83,9 @@ pub(crate) struct Arguments {
     /// Deliver messages to other nodes over a WebSocket for each session, instead of a request for each message.
     #[arg(long)]
     websocket: bool,
+    /// Offer MessagePack to other nodes, and accept such an offer: messages between nodes become shorter.
+    #[arg(long)]
+    msgpack: bool,
     /// Start although the journal has lost acknowledged entries.
     #[arg(long)]
     accept_loss: bool,
@@ -138,6 +141,7 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
         limits,
         trust_roots,
         peer_transport: if arguments.websocket { PeerTransport::WebSocket } else { PeerTransport::Http },
+        uses_message_pack: arguments.msgpack,
         clients_use_tls: tls.is_some() || config.behind_proxy,
     };
     let result = runtime.block_on(async {

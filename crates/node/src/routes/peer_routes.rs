@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use asp::{AgentCard, MessageId, Performative, SessionId};
+use asp::{AgentCard, MessageId, Performative, SessionId, message_pack};
 use seal::json::write_object;
 use wire::ServiceOutcome;
 use wire::http::{HttpResponse, Method, RequestHead, StatusCode};
@@ -10,6 +10,7 @@ use wire::http::{HttpResponse, Method, RequestHead, StatusCode};
 use super::NodeService;
 use super::responses::{error_response, malformed, not_found, problem, read_text, session_id};
 use super::route::Route;
+use crate::encoding::ASP_MSGPACK;
 use crate::outbox::performative_of;
 use crate::peer_client::ASP_JSON;
 use crate::receive::ReceiveReply;
@@ -98,11 +99,18 @@ impl NodeService {
         session: Option<SessionId>,
         body: Vec<u8>,
     ) -> Result<HttpResponse, HttpResponse> {
-        if head.media_type().as_deref() != Some(ASP_JSON) {
-            let title = "The content type must be application/asp+json.";
-            return Err(HttpResponse::problem(StatusCode::UnsupportedMediaType, title));
-        }
-        let text = read_text(body)?;
+        let text = match head.media_type().as_deref() {
+            Some(ASP_JSON) => read_text(body)?,
+            Some(ASP_MSGPACK) if self.takes_message_pack(&card, session).await? => {
+                let max_bytes = self.0.config.limits.session.max_message_bytes;
+                message_pack::decode(&body, max_bytes)
+                    .map_err(|error| malformed(&format!("The body is malformed: {error}.")))?
+            }
+            _ => {
+                let title = "The content type must be application/asp+json, or application/asp+msgpack if both sides agreed on it.";
+                return Err(HttpResponse::problem(StatusCode::UnsupportedMediaType, title));
+            }
+        };
         let is_invitation = session.is_none();
         let reply = self.0.receive(card, session, &text).await.map_err(|error| error_response(&error))?;
         Ok(match reply {
@@ -129,6 +137,21 @@ impl NodeService {
             }
             ReceiveReply::Dropped(reason) => problem(StatusCode::BadRequest, "unauthorized", &reason),
         })
+    }
+
+    /// Returns whether both sides of a session agreed on MessagePack.
+    async fn takes_message_pack(
+        &self,
+        peer: &AgentCard,
+        session: Option<SessionId>,
+    ) -> Result<bool, HttpResponse> {
+        let Some(id) = session else { return Ok(false) };
+        let handle = self.0.session(id).await.map_err(|error| error_response(&error))?;
+        if peer.agent_id() != handle.info.peer.agent_id() {
+            return Err(not_found());
+        }
+        let mut state = self.0.lock(&handle).await.map_err(|error| error_response(&error))?;
+        Ok(state.uses_message_pack())
     }
 
     /// Returns the id of a session that this peer takes part in.
