@@ -126,6 +126,7 @@ impl Node {
         let batch = Batch { opened: Some(info), ..Batch::of_session(id, vec![SessionRecord::Step(step)]) };
         self.commit(&mut state, batch).await?;
         self.insert(&handle);
+        self.counters.received.increment(message.envelope.performative());
         self.narrate_message(&handle, &state, message, &outcome);
         self.finish_change(&handle, &mut state).await?;
         Ok(stored_reply(message, &state))

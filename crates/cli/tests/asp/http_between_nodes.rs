@@ -257,11 +257,12 @@ fn a_registry_stores_a_card_and_its_successors() {
     assert_eq!(client.get(path).status, 404);
     let old = peer.identity.card.as_str().to_owned();
     for _ in 0..2 {
-        assert_eq!(client.send("PUT", path, &old).status, 204);
+        assert_eq!(peer.send("PUT", path, &old).status, 204);
     }
     assert_eq!(client.get(path).body, old);
-    assert_eq!(client.send("PUT", "/v1/asp/agents/other/card", &old).status, 422);
-    assert_eq!(client.send("PUT", path, &old.replace("\"peer\"", "\"evil\"")).status, 422);
+    assert_eq!(client.send("PUT", path, &old).status, 401, "a registration needs a proof");
+    assert_eq!(peer.send("PUT", "/v1/asp/agents/other/card", &old).status, 422);
+    assert_eq!(peer.send("PUT", path, &old.replace("\"peer\"", "\"evil\"")).status, 422);
     let folder = |name: &str| peer.folder.path().join(name).to_str().unwrap().to_owned();
     let keygen = |out: &str, more: &[&str]| {
         let arguments =
@@ -270,10 +271,17 @@ fn a_registry_stores_a_card_and_its_successors() {
         assert_eq!(run.exit_code, 0, "{}", run.stderr);
         Identity::load(out.as_ref()).unwrap().card.as_str().to_owned()
     };
-    let impostor = keygen(&folder("impostor"), &[]);
-    assert_eq!(client.send("PUT", path, &impostor).status, 409);
+    let register = |identity: &str| {
+        let url = format!("http://{}", peer.node.address);
+        run_sayso(&["asp", "card", "register", &url, "--identity", identity], "")
+    };
+    keygen(&folder("impostor"), &[]);
+    let refused = register(&folder("impostor"));
+    assert_eq!(refused.exit_code, 1);
+    assert!(refused.stderr.contains("its key did not sign this one"), "{}", refused.stderr);
     let rotated = keygen(&folder("peer"), &["--rotate"]);
-    assert_eq!(client.send("PUT", path, &rotated).status, 204);
+    let registered = register(&folder("peer"));
+    assert_eq!(registered.exit_code, 0, "{}", registered.stderr);
     assert_eq!(client.get(path).body, rotated);
     let without_registry = Peer::start(&[]);
     assert_eq!(TestClient::new(&without_registry.node.address).send("PUT", path, &old).status, 405);

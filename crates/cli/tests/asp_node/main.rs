@@ -15,10 +15,14 @@
 mod crashes;
 mod hostile_network;
 mod hostile_peer;
+mod kept_state;
+mod message_pack;
+mod metrics;
 mod namespaces;
 mod proxy;
 mod random_kills;
 mod raw_peer;
+mod refused_shortcuts;
 mod restarts;
 mod routes;
 mod scenarios;

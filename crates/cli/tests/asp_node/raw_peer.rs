@@ -84,8 +84,7 @@ impl RawPeer {
 
     /// Returns the claims of a valid proof, with the node's current nonce.
     pub(crate) fn claims(&self, node: &TestNode, method: &str, path: &str) -> HttpClaims {
-        let challenge =
-            Self::send_with_headers(node, "GET", "/v1/asp/sessions/x", &[self.authorization()], "");
+        let challenge = Self::send_with_headers(node, "GET", "/v1/asp/sessions/x", &[], "");
         assert_eq!(challenge.status, 401, "{challenge:?}");
         HttpClaims {
             claims: Claims {

@@ -361,11 +361,11 @@ fn the_agents_program_learns_what_is_wrong_with_its_request() {
 fn a_registry_keeps_each_card_until_its_owner_replaces_it() {
     let card_path = |name: &str| format!("/v1/asp/agents/{name}/card");
     let registry = |builder: NodeBuilder| builder.storage(Storage::Disk).argument("--registry");
-    let many = "registered_cards = 2\n";
+    let many = "registered_cards = 2\nregistrations_per_minute = 1000\n";
     let node = start_node(registry(NodeBuilder::new("registry")).policy(&format!("[limits]\n{many}")), &[]);
     let client = node.client();
     let (first, second) = (RawPeer::new("first"), RawPeer::new("second"));
-    let put = |name: &str, card: &str| client.send("PUT", &card_path(name), card);
+    let put = |peer: &RawPeer, name: &str, card: &str| peer.send(&node, "PUT", &card_path(name), card);
     let found = |query: &str| -> Vec<Value> {
         let list = node.get(&format!("/v1/asp/discover?{query}"));
         assert_eq!(list.status, 200, "{list:?}");
@@ -373,7 +373,7 @@ fn a_registry_keeps_each_card_until_its_owner_replaces_it() {
     };
     let json = |peer: &RawPeer| serde_json::from_str::<Value>(peer.card.as_str()).unwrap();
     for _ in 0..2 {
-        assert_eq!(put("first", first.card.as_str()).status, 204);
+        assert_eq!(put(&first, "first", first.card.as_str()).status, 204);
     }
     assert_eq!(found("capability=test.anything"), [json(&first)]);
     assert_eq!(found("capability=test.nothing"), [] as [Value; 0]);
@@ -387,19 +387,23 @@ fn a_registry_keeps_each_card_until_its_owner_replaces_it() {
     let impostor = RawPeer::new("first");
     let namesake = RawPeer::with_agent("agent://127.0.0.1:2/first");
     for other in [&impostor, &namesake] {
-        assert_eq!(put("first", other.card.as_str()).status, 409);
+        assert_eq!(put(other, "first", other.card.as_str()).status, 409);
     }
-    assert_eq!(put("first", second.card.as_str()).status, 422);
-    assert_eq!(put("first", &first.card.as_str().replace("raw peer", "rich peer")).status, 422);
-    assert_eq!(put("first", "{").status, 422);
-    assert_eq!(put("first", &"x".repeat(1 << 20)).status, 413);
+    assert_eq!(put(&second, "first", second.card.as_str()).status, 422);
+    assert_eq!(put(&first, "first", &first.card.as_str().replace("raw peer", "rich peer")).status, 422);
+    assert_eq!(put(&first, "first", "{").status, 422);
+    assert_eq!(put(&first, "first", &"x".repeat(1 << 20)).status, 413);
+    // Nor bring back an older one: the request itself needs a proof of the card's key.
+    let without_proof = client.send("PUT", &card_path("first"), first.card.as_str());
+    assert_eq!((without_proof.status, put(&second, "first", first.card.as_str()).status), (401, 401));
     let successor = first.rotate();
-    assert_eq!(put("first", successor.card.as_str()).status, 204);
-    assert_eq!(put("first", first.card.as_str()).status, 409);
-    assert_eq!(put("second", second.card.as_str()).status, 204);
-    let full = put("third", RawPeer::new("third").card.as_str());
+    assert_eq!(put(&successor, "first", successor.card.as_str()).status, 204);
+    assert_eq!(put(&first, "first", first.card.as_str()).status, 409);
+    assert_eq!(put(&second, "second", second.card.as_str()).status, 204);
+    let third = RawPeer::new("third");
+    let full = put(&third, "third", third.card.as_str());
     assert_eq!(full.status, 429, "{full:?}");
-    assert_eq!(put("second", second.card.as_str()).status, 204);
+    assert_eq!(put(&second, "second", second.card.as_str()).status, 204);
     node.restart();
     assert_eq!(node.get(&card_path("first")).json(), json(&successor));
     assert_eq!(found("capability=test.anything").len(), 2);
@@ -407,7 +411,7 @@ fn a_registry_keeps_each_card_until_its_owner_replaces_it() {
 
     // A node that is no registry stores no cards.
     let node = start(&[]);
-    assert_eq!(node.client().send("PUT", &card_path("first"), first.card.as_str()).status, 405);
+    assert_eq!(first.send(&node, "PUT", &card_path("first"), first.card.as_str()).status, 405);
     assert_eq!(node.client().get("/v1/asp/discover?capability=x").status, 404);
 }
 
@@ -471,6 +475,12 @@ fn a_websocket_carries_messages_in_both_directions() {
     socket.send(&format!(r#"{{"type":"send","envelope":{close}}}"#));
     next_frame(&mut socket, "ack");
     assert_eq!(node.view(&session.id, 0, 0).unwrap().message_count(), 7);
+    // The session has ended, and so does its WebSocket. A lost acknowledgement can still be fetched.
+    assert_eq!(read_close_code(&mut socket.0), 1000);
+    let (mut socket, answer) = authenticate(&peer, &node, &session.id, 7);
+    assert_eq!((&answer["type"], &answer["state"]), (&json!("auth_ok"), &json!("CLOSED")));
+    socket.send(&format!(r#"{{"type":"send","envelope":{close}}}"#));
+    next_frame(&mut socket, "ack");
 }
 
 #[test]

@@ -363,9 +363,42 @@ impl TestNode {
     }
 
     /// Ends the process, lets the test change the identity or the arguments, and starts another one with the same data.
-    pub(crate) fn restart_with(mut self, change: impl FnOnce(NodeBuilder) -> NodeBuilder) -> Self {
+    pub(crate) fn restart_with(self, change: impl FnOnce(NodeBuilder) -> NodeBuilder) -> Self {
         self.supervisor.stop();
         let builder = change(self.builder.clone());
+        self.start_again(builder)
+    }
+
+    /// Starts the node again with the same data and another identity of the same agent.
+    pub(crate) fn restart_with_new_keys(self) -> Self {
+        self.supervisor.stop();
+        std::fs::remove_dir_all(self.folder.path().join("identity")).unwrap();
+        self.builder.keygen(self.folder.path(), &[]);
+        let builder = self.builder.clone();
+        self.start_again(builder)
+    }
+
+    /// Ends the process, copies its data, and starts it again.
+    pub(crate) fn backup(self) -> (Self, tempfile::TempDir) {
+        self.supervisor.stop();
+        let copy = tempfile::tempdir().unwrap();
+        copy_folder(&self.folder.path().join("data"), copy.path());
+        let builder = self.builder.clone();
+        (self.start_again(builder), copy)
+    }
+
+    /// Starts the node again with the data of a backup.
+    pub(crate) fn restore(self, backup: &tempfile::TempDir) -> Self {
+        self.supervisor.stop();
+        let data = self.folder.path().join("data");
+        std::fs::remove_dir_all(&data).unwrap();
+        std::fs::create_dir(&data).unwrap();
+        copy_folder(backup.path(), &data);
+        let builder = self.builder.clone();
+        self.start_again(builder)
+    }
+
+    fn start_again(mut self, builder: NodeBuilder) -> Self {
         let peers = std::fs::read_to_string(self.folder.path().join("peers")).unwrap();
         let peers: Vec<PathBuf> = peers.lines().map(PathBuf::from).collect();
         let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap());
@@ -415,6 +448,18 @@ pub(crate) fn start_builders(mut builders: [NodeBuilder; 2]) -> [TestNode; 2] {
     ];
     nodes.iter().for_each(TestNode::wait_until_running);
     nodes
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            std::fs::create_dir(&target).unwrap();
+            copy_folder(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), &target).unwrap();
+        }
+    }
 }
 
 fn send_kill(pid: u32) {

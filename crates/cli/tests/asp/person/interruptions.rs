@@ -86,3 +86,61 @@ fn a_no_counts_although_the_node_crashed_while_it_was_given() {
     assert_eq!(world.seller.wait_for_consent(&session)["reason"], "the person said no");
     assert_eq!(world.seller.view(&session)["state"], "AGREEING");
 }
+
+#[test]
+fn a_decision_about_an_escalation_survives_a_crash_of_the_node() {
+    let mut world = World::start(Asked::Buyer);
+    let mut person = Listener::connect(&world.hub);
+    let session = world.negotiate();
+    world.buyer.send_ok(&session, "ESCALATE", &json!({"reason": "The price is high", "urgency": "low"}));
+    let question = person.wait_for("awaiting.clarification");
+    world.buyer.kill();
+    person.clarify(&question, "At most 90 euros.");
+    world.buyer.restart();
+    let view = world.seller.wait_until(&session, |view| {
+        view["messages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|message| message["content"]["body"]["informType"] == "resolution")
+    });
+    let messages = view["messages"].as_array().unwrap();
+    let resolution = &messages.last().unwrap()["content"]["body"];
+    assert_eq!(resolution["data"]["decision"], "At most 90 euros.");
+    // After another crash, the person is not asked again, and the decision is sent once.
+    world.buyer.wait_until(&session, |view| view["unacknowledged"] == 0);
+    world.buyer.kill();
+    world.buyer.restart();
+    world.buyer.send_ok(&session, "CLOSE", &json!({"reason": "enough"}));
+    world.seller.wait_for_state(&session, "CLOSED");
+    world.buyer.wait_until(&session, |view| view["unacknowledged"] == 0);
+    let transcript = world.verified_transcript(&session);
+    let resolutions =
+        transcript.iter().filter(|message| message["content"]["body"]["informType"] == "resolution");
+    assert_eq!(resolutions.count(), 1);
+}
+
+#[test]
+fn nobody_is_asked_after_the_hubs_key_has_changed() {
+    let mut world = World::start(Asked::Buyer);
+    let mut person = Listener::connect(&world.hub);
+    let session = world.negotiate();
+    world.buyer.send_asking(&session, "COMMIT", &world.commitment());
+    let question = person.wait_for_question();
+    person.answer(&question, "reject");
+    world.buyer.wait_for_consent(&session);
+    world.hub.kill();
+    world.hub.lose_keys();
+    world.hub.restart();
+    let refused = world.buyer.send(&session, "COMMIT", &world.commitment());
+    assert_eq!(refused.status, 422, "{refused:?}");
+    assert!(refused.json_str("reason").contains("its receipt key has changed"), "{refused:?}");
+    // The operator starts the node again if that is right.
+    world.buyer.kill();
+    world.buyer.restart();
+    let mut person = Listener::connect(&world.hub);
+    world.buyer.send_asking(&session, "COMMIT", &world.commitment());
+    let question = person.wait_for_question();
+    person.answer(&question, "accept");
+    world.seller.wait_for_state(&session, "AGREEING");
+}

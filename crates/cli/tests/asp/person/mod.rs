@@ -1,6 +1,7 @@
 //! A person in the loop: two real nodes, a real hub, and a person who listens and answers.
 
 mod answers;
+mod disputes;
 mod hostile_hub;
 mod interruptions;
 mod narration;
@@ -49,6 +50,13 @@ impl TestHub {
 
     pub(super) fn kill(&mut self) {
         self.process.take().unwrap().kill();
+    }
+
+    /// Removes the keys of a hub that does not run. The next one has others.
+    pub(super) fn lose_keys(&self) {
+        for file in ["manifest.key", "manifest.jwk"] {
+            std::fs::remove_file(Path::new(&self.data).join(file)).unwrap();
+        }
     }
 
     pub(super) fn restart(&mut self) {
