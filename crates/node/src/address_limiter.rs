@@ -42,7 +42,7 @@ fn network_of(address: IpAddr) -> IpAddr {
             let [a, b, c, d, ..] = address.segments();
             IpAddr::from([a, b, c, d, 0, 0, 0, 0])
         }
-        address => address,
+        address @ IpAddr::V4(_) => address,
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) const NOT_JUSTIFIED: &str = "not_justified";
 const PERSON: &str = "person";
 /// The delays between attempts to reach the hub.
 const BACKOFF: Backoff =
-    Backoff::new(std::time::Duration::from_millis(500), std::time::Duration::from_secs(60));
+    Backoff::new(std::time::Duration::from_millis(500), std::time::Duration::from_mins(1));
 
 /// What is known about the question to a person.
 #[derive(Clone, Debug, Default)]
@@ -76,7 +76,9 @@ impl Node {
     /// Continues after a restart with the disputes that wait for a person.
     pub(crate) fn resume_dispute_questions(self: &Arc<Self>) {
         let waiting = self.peers().disputes_for_a_person();
-        waiting.into_iter().for_each(|id| self.start_dispute_question(id));
+        for id in waiting {
+            self.start_dispute_question(id);
+        }
     }
 
     async fn decide_dispute(self: &Arc<Self>, id: &DisputeId) {

@@ -96,6 +96,18 @@ impl Node {
             Verdict::Settled | Verdict::Withdrawn => Resolver::Parties,
             Verdict::Upheld(_) | Verdict::Dismissed => Resolver::Person("operator".to_owned()),
         };
+        let explanation = if explanation.trim().is_empty() {
+            // A stored resolution always has an explanation.
+            let default = match verdict {
+                Verdict::Upheld(_) => "a person upheld the complaint",
+                Verdict::Dismissed => "a person dismissed the complaint",
+                Verdict::Settled => "the parties agreed",
+                Verdict::Withdrawn => "the complaint was taken back",
+            };
+            default.to_owned()
+        } else {
+            explanation
+        };
         let resolved_at = Timestamp::from_unix_millis(unix_now()).ok_or(NodeError::Stopping)?;
         let resolution =
             Resolution { dispute_id: id.clone(), verdict, resolved_by, explanation, resolved_at };

@@ -9,7 +9,7 @@ use node::Identity;
 use crate::ExitStatus;
 use crate::file::CommandError;
 use crate::hub_args::{build_runtime, complete_url};
-use crate::output::{describe_io_error, print_stdout, printable};
+use crate::output::{describe_io_error, print_stderr, print_stdout, printable};
 
 #[derive(clap::Args)]
 pub(crate) struct KeygenArguments {
@@ -114,9 +114,10 @@ fn register(arguments: &RegisterArguments) -> Result<ExitStatus, CommandError> {
     let registry = complete_url(&arguments.registry)?;
     let trust_roots = load_trust_roots(arguments.ca.as_deref())?;
     let runtime = build_runtime(0).map_err(CommandError::cannot_run)?;
-    runtime
-        .block_on(node::register_card(&registry, &identity, trust_roots))
-        .map_err(|reason| CommandError::fault(format!("{}: {reason}", printable(&registry))))?;
+    if let Err(reason) = runtime.block_on(node::register_card(&registry, &identity, trust_roots)) {
+        print_stderr(&format!("sayso: refused: {}", printable(&reason)));
+        return Ok(ExitStatus::FaultsFound);
+    }
     Ok(print_stdout(&format!("Registered {}.\n", identity.card.agent_id())))
 }
 
