@@ -36,11 +36,12 @@ pub(crate) fn accept_offer(state: &SessionState, body: &mut Body) {
 impl SessionState {
     /// Returns whether both sides agreed on MessagePack. Before they have introduced themselves, messages are JSON.
     pub(crate) fn uses_message_pack(&mut self) -> bool {
-        if matches!(self.state(), State::Idle | State::Invited) {
-            return false;
-        }
         if let Some(is_agreed) = self.message_pack {
             return is_agreed;
+        }
+        // An invitation can be escalated before it is accepted.
+        if matches!(self.state(), State::Idle | State::Invited | State::Escalated) {
+            return false;
         }
         let mut bodies = first_bodies(self);
         let is_agreed = bodies.next().is_some_and(|body| is_offered(&body))

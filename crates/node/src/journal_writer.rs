@@ -55,6 +55,7 @@ pub(crate) struct StoredSession {
 
 enum Command {
     Append { batch: Batch, at: UnixMillis, reply: oneshot::Sender<Result<(), JournalError>> },
+    Contains { session: SessionId, reply: oneshot::Sender<Result<bool, JournalError>> },
     Read { session: SessionId, reply: oneshot::Sender<Result<Option<StoredSession>, JournalError>> },
 }
 
@@ -110,6 +111,12 @@ impl JournalWriter {
         }
         let (reply, result) = oneshot::channel();
         self.request(Command::Append { batch, at, reply }, result).await
+    }
+
+    /// Returns whether a session is stored, open or ended.
+    pub(crate) async fn contains(&self, session: SessionId) -> Result<bool, JournalError> {
+        let (reply, result) = oneshot::channel();
+        self.request(Command::Contains { session, reply }, result).await
     }
 
     /// Reads a session, open or ended.
@@ -194,6 +201,10 @@ impl WriterThread {
             for command in waiting.drain(..) {
                 match command {
                     Command::Append { batch, at, reply } => appends.push((prepare(&batch, at), reply)),
+                    Command::Contains { session, reply } => {
+                        let found = self.journal.session(&session.to_string());
+                        let _ = reply.send(found.map(|found| found.is_some()));
+                    }
                     Command::Read { session, reply } => {
                         let result = read_session(&mut *self.journal, session);
                         let _ = reply.send(result.and_then(|found| found.transpose().map_err(malformed)));

@@ -352,6 +352,10 @@ impl Node {
         if let Some(reason) = self.quarantined().get(&id) {
             return Err(NodeError::DamagedSession(id, reason.clone()));
         }
+        // A new invitation does not wait until an old session is rebuilt.
+        if !self.journal.contains(id).await? {
+            return Err(NodeError::UnknownSession);
+        }
         let _rebuild = self.rebuilds.acquire().await.map_err(|_| NodeError::Stopping)?;
         if let Some(handle) = find_ended() {
             return Ok(handle);
