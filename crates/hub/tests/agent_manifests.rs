@@ -274,3 +274,11 @@ fn a_long_name_or_contact_of_a_configured_manifest_is_not_copied_into_events() {
         assert_eq!(started.contains(r#""verified_name":true"#), is_copied, "{started}");
     }
 }
+
+#[test]
+fn deleting_a_manifest_that_does_not_exist_writes_nothing() {
+    let mut harness = HubHarness::new();
+    harness.disk.take_calls();
+    assert_eq!(harness.ask_hub(&agent("bank"), HubCommand::DeleteManifest), HubReply::Done);
+    assert!(!harness.disk.take_calls().contains(&"commit"));
+}
