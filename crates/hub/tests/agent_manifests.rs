@@ -32,8 +32,8 @@ fn published(agent_id: &str, manifest_uri: Option<&str>, is_verified: bool) -> H
     }
 }
 
-fn trust(key: &SigningKey) -> Option<TrustedKeys> {
-    Some(TrustedKeys::from_key(Jwk::P256(key.verifying_key().clone())))
+fn trust(key: &SigningKey) -> TrustedKeys {
+    TrustedKeys::from_key(Jwk::P256(key.verifying_key().clone()))
 }
 
 fn configured(document: &str) -> Vec<ManifestDocument> {
@@ -76,7 +76,7 @@ fn an_unsigned_manifest_is_published_but_its_name_proves_nothing() {
 fn a_trusted_signature_verifies_the_name_for_sessions_of_that_agents_token_only() {
     let (key, other) = (SigningKey::generate(&mut SystemRandom), SigningKey::generate(&mut SystemRandom));
     let mut harness = HubHarness::new();
-    harness.core.set_manifests(Some(ORIGIN.to_owned()), trust(&key), Vec::new()).unwrap();
+    harness.core.set_manifests(Some(ORIGIN.to_owned()), Some(trust(&key)), Vec::new()).unwrap();
     let (bank, text) = (agent("bank"), manifest_of("bank", "Ada's Bank"));
     let foreign = harness.ask_hub(&bank, publish(&manifest::sign(&text, &other).unwrap()));
     assert!(matches!(foreign, HubReply::Malformed(MalformedRequest::InvalidManifest(_))), "{foreign:?}");
@@ -104,13 +104,15 @@ fn a_signature_counts_after_a_restart_only_if_its_key_is_still_trusted() {
     let key = SigningKey::generate(&mut SystemRandom);
     let mut harness = HubHarness::new();
     let origin = || Some(ORIGIN.to_owned());
-    harness.core.set_manifests(origin(), trust(&key), Vec::new()).unwrap();
+    harness.core.set_manifests(origin(), Some(trust(&key)), Vec::new()).unwrap();
     let bank = agent("bank");
     let signed = manifest::sign(&manifest_of("bank", "Ada's Bank"), &key).unwrap();
     harness.ask_hub(&bank, publish(&signed));
-    for (keys, is_verified) in
-        [(trust(&key), true), (trust(&SigningKey::generate(&mut SystemRandom)), false), (None, false)]
-    {
+    for (keys, is_verified) in [
+        (Some(trust(&key)), true),
+        (Some(trust(&SigningKey::generate(&mut SystemRandom))), false),
+        (None, false),
+    ] {
         harness.crash();
         harness.core.set_manifests(origin(), keys, Vec::new()).unwrap();
         assert_eq!(served(&harness, "bank").as_deref(), Some("Ada's Bank"), "it is still published");
@@ -273,4 +275,12 @@ fn a_long_name_or_contact_of_a_configured_manifest_is_not_copied_into_events() {
         assert_eq!(started.contains(&format!(r#""contact":"{name}""#)), is_copied, "{started}");
         assert_eq!(started.contains(r#""verified_name":true"#), is_copied, "{started}");
     }
+}
+
+#[test]
+fn deleting_a_manifest_that_does_not_exist_writes_nothing() {
+    let mut harness = HubHarness::new();
+    harness.disk.take_calls();
+    assert_eq!(harness.ask_hub(&agent("bank"), HubCommand::DeleteManifest), HubReply::Done);
+    assert!(!harness.disk.take_calls().contains(&"commit"));
 }

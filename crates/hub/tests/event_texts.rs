@@ -288,3 +288,21 @@ fn reminders_of_a_long_question_name_hours() {
     let reminder = harness.take_events(connection).concat();
     assert!(reminder.contains("4 hours"), "{reminder}");
 }
+
+#[test]
+fn after_an_output_the_agent_thinks_unless_it_reports_its_state() {
+    for (agent_reports_state, expected) in [(false, "thinking"), (true, "writing_output")] {
+        let (mut harness, bank, session, _) = fixture();
+        let mut command = output(&session, "All.", None, true);
+        if let HubCommand::StreamOutput { agent_reports_state: reports, .. } = &mut command {
+            *reports = agent_reports_state;
+        }
+        assert!(matches!(harness.ask_hub(&bank, command), HubReply::EventsPublished { .. }));
+        let events = harness.disk.events();
+        let last_state = events.iter().rev().find_map(|event| {
+            let event = std::str::from_utf8(&event.body).unwrap();
+            event.contains("state.changed").then(|| text_member(event, "to_state"))
+        });
+        assert_eq!(last_state.as_deref(), Some(expected));
+    }
+}

@@ -3,6 +3,7 @@
 use crate::support::*;
 use hub::command::{HubCommand, HubReply};
 use hub::{HubLimits, ListenerId, Principal};
+use journal::Journal as _;
 
 const RATED: &str = r#"{"max_events_per_second":1}"#;
 
@@ -288,5 +289,38 @@ fn a_subscriber_learns_the_address_of_the_hubs_manifest() {
         }
         let accepted = reply_json(harness.ask_hub(&listener("ada", &[]), subscribe(request)));
         assert_eq!(accepted.contains(uri), is_set, "{accepted}");
+    }
+}
+
+/// Returns how many earlier terms are stored with the only subscription.
+fn stored_earlier_terms(harness: &HubHarness) -> usize {
+    let stored = harness.disk.clone().restore().unwrap().subscriptions;
+    String::from_utf8(stored[0].record.clone()).unwrap().matches(r#""until":"#).count()
+}
+
+#[test]
+fn earlier_terms_are_stored_while_their_events_can_be_replayed_and_at_most_four() {
+    let renegotiate = |harness: &mut HubHarness, subscription: &str, number: usize| {
+        let text = format!(
+            r#"{{"type":"subscription.renegotiate","subscription_id":"{subscription}","capabilities":{{"max_events_per_second":{number}}}}}"#
+        );
+        harness.ask_hub(&listener("ada", &[]), send_message(&text));
+    };
+    let mut harness = HubHarness::new();
+    let (subscription, _) = harness.connect_listener(&listener("ada", &[]), "{}");
+    for number in 1..=6 {
+        renegotiate(&mut harness, &subscription, number);
+        assert_eq!(stored_earlier_terms(&harness), number.min(4));
+    }
+    for (events, expected) in [(0, 2), (1, 2), (2, 1), (3, 1)] {
+        let limits = HubLimits { max_replay_events: 2, ..HubLimits::default() };
+        let mut harness = HubHarness::with(&limits, FaultyJournal::default(), START);
+        let (subscription, _) = harness.connect_listener(&listener("ada", &[]), "{}");
+        renegotiate(&mut harness, &subscription, 1);
+        for _ in 0..events {
+            harness.start(&agent("bank"));
+        }
+        renegotiate(&mut harness, &subscription, 2);
+        assert_eq!(stored_earlier_terms(&harness), expected, "{events}");
     }
 }

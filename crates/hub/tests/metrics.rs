@@ -2,7 +2,8 @@
 
 use crate::support::*;
 use hub::HubLimits;
-use hub::command::{HubCommand, HubReply};
+use hub::command::{HubCommand, HubReply, Request, RequestId, TurnOutput};
+use hub::telemetry::LogEvent;
 
 #[test]
 fn counters_and_gauges_follow_sessions_questions_and_listeners() {
@@ -121,4 +122,82 @@ fn handoffs_are_counted_by_result() {
     assert_eq!(metrics.handoffs_requested.get(), 1);
     let resolved = metrics.handoffs_resolved.snapshot();
     assert_eq!(resolved.iter().map(|(_, number)| *number).collect::<Vec<_>>(), [1]);
+}
+
+/// Starts a session that cannot be stored.
+fn fail_to_start(harness: &mut HubHarness, principal: &hub::Principal) {
+    let start = HubCommand::Start { body: r#"{"summary_normal":"Hello."}"#.into(), idempotency_key: None };
+    assert!(matches!(harness.ask_hub(principal, start), HubReply::Unavailable(_)));
+}
+
+/// Runs a turn without requests and returns its log events.
+fn log_of_turn(harness: &mut HubHarness) -> Vec<LogEvent> {
+    let outputs = harness.core.run_turn(Vec::new(), harness.now);
+    let log = |output| if let TurnOutput::Log(event) = output { Some(event) } else { None };
+    outputs.into_iter().filter_map(log).collect()
+}
+
+#[test]
+fn after_a_failed_write_the_hub_tests_the_journal_once_a_second() {
+    let mut harness = HubHarness::new();
+    let bank = agent("bank");
+    harness.start(&bank);
+    let has_written = |harness: &HubHarness| harness.disk.take_calls().contains(&"commit");
+    has_written(&harness);
+    log_of_turn(&mut harness);
+    assert!(!has_written(&harness), "a healthy journal is not tested");
+    harness.disk.fail_writes(true);
+    fail_to_start(&mut harness, &bank);
+    has_written(&harness);
+    harness.now += 999;
+    assert!(!log_of_turn(&mut harness).contains(&LogEvent::WritesRecovered));
+    assert!(!has_written(&harness), "too early");
+    harness.now += 1;
+    log_of_turn(&mut harness);
+    harness.disk.fail_writes(false);
+    harness.now += 1_000;
+    let mut recovered = 0;
+    for _ in 0..3 {
+        recovered +=
+            log_of_turn(&mut harness).iter().filter(|event| **event == LogEvent::WritesRecovered).count();
+        harness.now += 1_000;
+    }
+    assert_eq!(recovered, 1);
+}
+
+#[test]
+fn a_request_that_is_written_after_a_failure_says_that_writes_work_again() {
+    let mut harness = HubHarness::new();
+    let bank = agent("bank");
+    harness.disk.fail_writes(true);
+    fail_to_start(&mut harness, &bank);
+    harness.disk.fail_writes(false);
+    let command = |body: &str| HubCommand::Start { body: body.into(), idempotency_key: None };
+    let mut recovered = |body: &str| {
+        let request = Request { id: RequestId(900), principal: bank.clone(), command: command(body) };
+        let outputs = harness.core.run_turn(vec![request], harness.now + 1_000);
+        let is_log = |output: &&TurnOutput| matches!(output, TurnOutput::Log(LogEvent::WritesRecovered));
+        outputs.iter().filter(is_log).count()
+    };
+    assert_eq!(recovered(r#"{"summary_normal":"Hello."}"#), 1);
+    assert_eq!(recovered(r#"{"summary_normal":"Hello."}"#), 0);
+}
+
+#[test]
+fn only_a_refused_reply_is_logged_as_refused() {
+    let mut harness = HubHarness::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let (subscription, _) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
+    let session = harness.start(&bank);
+    let token = text_member(&reply_json(harness.confirm(&bank, &session, TRANSFER)), "reply_token");
+    let at = aaep::Timestamp::from_unix_millis(harness.now).unwrap();
+    let text = format!(
+        r#"{{"type":"confirmation.reply","reply_token":"{token}","decision":"accept","subscription_id":"{subscription}","timestamp":"{at}"}}"#
+    );
+    for is_refused in [false, true] {
+        let request = Request { id: RequestId(900), principal: ada.clone(), command: send_message(&text) };
+        let outputs = harness.core.run_turn(vec![request], harness.now);
+        let is_log = |output: &TurnOutput| matches!(output, TurnOutput::Log(LogEvent::ReplyRefused { .. }));
+        assert_eq!(outputs.iter().any(is_log), is_refused, "{outputs:?}");
+    }
 }

@@ -427,3 +427,45 @@ fn after_the_end_each_agent_still_learns_only_the_outcomes_of_its_own_requests()
         }
     }
 }
+
+#[test]
+fn every_producer_of_a_program_that_runs_the_hub_has_a_verified_name() {
+    for (naming, is_verified) in
+        [(hub::AgentNaming::InProcess, true), (hub::AgentNaming::SelfDeclared, false)]
+    {
+        let mut harness = HubHarness::new();
+        let bank = Principal { naming, ..agent("bank") };
+        let body = r#"{"summary_normal":"Paying.","producers":[{"agent_id":"a"}]}"#;
+        let start = HubCommand::Start { body: body.into(), idempotency_key: None };
+        let session = text_member(&reply_json(harness.ask_hub(&bank, start)), "session_id");
+        harness.publish(&bank, &session, &[&named("a", THINK)]);
+        let event = String::from_utf8(harness.disk.events().pop().unwrap().body).unwrap();
+        assert_eq!(event.contains(r#""verified_name":true"#), is_verified, "{event}");
+    }
+}
+
+#[test]
+fn the_bytes_of_invitations_count_for_the_rate_of_their_token() {
+    let limits = HubLimits { bytes_per_minute: 900, ..HubLimits::default() };
+    let mut harness = HubHarness::with(&limits, FaultyJournal::default(), START);
+    let bank = Principal { token_digest: Some(seal::Digest::of(b"bank")), ..agent("bank") };
+    let session = harness.start(&bank);
+    let mut invite = || invite(&mut harness, &bank, &session, "helper");
+    let refused =
+        (0..20).map(|_| invite()).find(|reply| !matches!(reply, HubReply::InvitationCreated { .. }));
+    let limit = hub::command::LimitReached::BytesPerMinute { max: 900 };
+    assert_eq!(refused, Some(HubReply::LimitReached(limit)));
+}
+
+#[test]
+fn after_a_gap_the_state_of_every_producer_says_so() {
+    let (mut harness, bank, helper, session) = shared_session();
+    harness.publish(&bank, &session, &[THINK]);
+    harness.publish(&helper, &session, &[THINK]);
+    let ada = listener("ada", &[]);
+    let subscription = harness.subscribe(&ada, REPLY_CAPABILITIES);
+    let connection = harness.attach(&ada, &subscription, Some("evt_never"));
+    let states = harness.take_events(connection);
+    assert_eq!(states.len(), 2, "{states:?}");
+    assert!(states.iter().all(|state| state.contains(r#""gap":true"#)), "{states:?}");
+}

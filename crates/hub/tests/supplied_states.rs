@@ -166,3 +166,44 @@ fn the_states_of_one_producer_are_not_those_of_another() {
         .collect();
     assert_eq!(states.len(), 1, "{states:?}");
 }
+
+#[test]
+fn an_agent_may_not_name_a_state_that_it_never_was_in() {
+    let mut fixture = Fixture::new();
+    fixture.publish(&[&change(None, "deciding")]);
+    fixture.publish(&[&invoked("call_1")]);
+    fixture.publish(&[&completed("call_1")]);
+    assert!(fixture.is_refused(&change(Some("writing_output"), "idle")));
+    // The states that another producer may believe in do not count.
+    let mut harness = HubHarness::new();
+    let bank = agent("bank");
+    let body = r#"{"summary_normal":"Paying.","producers":[{"agent_id":"a"}]}"#;
+    let start = hub::command::HubCommand::Start { body: body.into(), idempotency_key: None };
+    let session = text_member(&reply_json(harness.ask_hub(&bank, start)), "session_id");
+    let by_a = |event: &str| event.replacen('{', r#"{"producer":"a","#, 1);
+    let mut is_published =
+        |event: &str| matches!(harness.publish(&bank, &session, &[event]), HubReply::EventsPublished { .. });
+    for event in [
+        change(None, "deciding"),
+        invoked("call_1"),
+        completed("call_1"),
+        by_a(&change(None, "writing_output")),
+        by_a(&invoked("call_2")),
+        by_a(&completed("call_2")),
+    ] {
+        assert!(is_published(&event), "{event}");
+    }
+    assert!(!is_published(&by_a(&change(Some("deciding"), "idle"))), "only the main producer was deciding");
+    assert!(!is_published(&change(Some("writing_output"), "idle")), "only the other producer was writing");
+    assert!(is_published(&by_a(&change(Some("writing_output"), "idle"))));
+    assert!(is_published(&change(Some("deciding"), "idle")));
+}
+
+#[test]
+fn an_output_beside_a_call_that_is_not_the_current_work_has_its_own_state() {
+    let mut fixture = Fixture::new();
+    fixture.publish(&[&invoked("call_1"), &invoked("call_2")]);
+    fixture.publish(&[&completed("call_1")]);
+    fixture.publish(&[&change(None, "thinking")]);
+    assert_eq!(fixture.publish(&[&chunk(0, "One.", false)]), ["writing_output", "output.streaming"]);
+}

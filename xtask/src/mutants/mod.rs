@@ -336,7 +336,10 @@ fn is_explained(page: &str, survivor: &str) -> bool {
     let mut parts = survivor.splitn(4, ':');
     let (Some(path), Some(change)) = (parts.next(), parts.nth(2)) else { return false };
     let (path, change) = (format!("`{path}`"), format!("`{}`", change.trim()));
-    page.lines().any(|line| line.contains(&path) && line.contains(&change))
+    // In a table, `|` is written as `\|`.
+    page.lines()
+        .map(|line| line.replace(r"\|", "|"))
+        .any(|line| line.contains(&path) && line.contains(&change))
 }
 
 #[cfg(test)]
@@ -393,5 +396,7 @@ mod tests {
         assert!(!is_explained(page, "crates/b.rs:31:9: replace a::f -> bool with true"));
         assert!(!is_explained(page, "crates/a.rs:31:9: replace a::f -> bool with false"));
         assert!(!is_explained(page, "not a survivor"));
+        let page = r"| `crates/a.rs` | `replace \|\| with && in f` | Only speed. |";
+        assert!(is_explained(page, "crates/a.rs:31:9: replace || with && in f"));
     }
 }

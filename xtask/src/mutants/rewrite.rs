@@ -227,7 +227,7 @@ impl<'m> SwitchInserter<'m> {
 impl<'ast> Visit<'ast> for SwitchInserter<'_> {
     fn visit_item_fn(&mut self, node: &'ast syn::ItemFn) {
         self.enter_function(&node.sig, bytes(node.span()), &node.block, |this| {
-            visit::visit_item_fn(this, node)
+            visit::visit_item_fn(this, node);
         });
     }
 
@@ -325,7 +325,8 @@ impl<'ast> Visit<'ast> for SwitchInserter<'_> {
                     .push(InsertedPiece::of(pending.mutant, format!("{} || ", is_active(pending.mutant)))),
             }
         }
-        if !has_let && !(pieces.is_empty() && alternatives.is_empty()) {
+        let is_changed = !pieces.is_empty() || !alternatives.is_empty();
+        if is_changed && !has_let {
             pieces.push(InsertedPiece::shared("("));
             pieces.append(&mut alternatives);
             self.insert_after(condition.end, ")");
