@@ -10,11 +10,13 @@ use testing::cli::KillTimer;
 use crate::fixture::{HarnessFixture, Person, borrowed, sayso};
 use crate::{claude, others};
 
+/// An agent's command, its environment, and the prompt that makes a file.
+type AgentSetup = (Vec<String>, Vec<(&'static str, String)>, String);
+
 /// An agent that speaks ACP.
 struct Agent {
     name: &'static str,
-    /// Returns the agent's command, its environment, and the prompt that makes a file.
-    configure: fn(&HarnessFixture) -> (Vec<String>, Vec<(&'static str, String)>, String),
+    configure: fn(&HarnessFixture) -> AgentSetup,
 }
 
 const ADAPTER: Agent = Agent {

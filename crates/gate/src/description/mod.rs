@@ -188,15 +188,12 @@ impl Describer {
     /// Describes a call of a tool whose arguments have no known meaning: every argument in words.
     fn other(&mut self, tool: &str, input: &JsonValue<'_>) -> String {
         let mut parts = tool.strip_prefix("mcp__").unwrap_or_default().splitn(2, "__");
-        let mut action = match (parts.next(), parts.next()) {
-            (Some(server), Some(tool)) => {
-                let (tool, server) = (self.technical(tool, 100), self.technical(server, 100));
-                self.say(&texts::USE_OF_SERVER, &[&tool, &server])
-            }
-            _ => {
-                let tool = self.technical(tool, 100);
-                self.say(&texts::USE_TOOL, &[&tool])
-            }
+        let mut action = if let (Some(server), Some(tool)) = (parts.next(), parts.next()) {
+            let (tool, server) = (self.technical(tool, 100), self.technical(server, 100));
+            self.say(&texts::USE_OF_SERVER, &[&tool, &server])
+        } else {
+            let tool = self.technical(tool, 100);
+            self.say(&texts::USE_TOOL, &[&tool])
         };
         if input.kind() != JsonKind::Object {
             if input.kind() != JsonKind::Null {

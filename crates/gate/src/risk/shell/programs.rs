@@ -277,7 +277,6 @@ fn assess_wrapped(wrapper: &str, arguments: &[Word], context: ShellContext<'_>) 
     let unknown = || Assessment::irreversible(unknown_program(wrapper));
     // Options without a value, options with a value, and the number of words before the command.
     let (flags, valued, leading): (&[&str], &[&str], usize) = match wrapper {
-        "env" => (&[], &[], 0),
         "nice" => (&[], &["-n", "--adjustment"], 0),
         "timeout" => {
             (&["--foreground", "--preserve-status", "-v"], &["-s", "-k", "--signal", "--kill-after"], 1)

@@ -279,7 +279,7 @@ impl Sandbox {
 
 /// Number of command lines to generate. `RISK_CASES` sets another one, for a long attack.
 fn cases() -> u32 {
-    std::env::var("RISK_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(20_000)
+    std::env::var("RISK_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(4_000)
 }
 
 fn attack(parts: &'static [&'static str], length: std::ops::Range<usize>, prefix: &str) {
