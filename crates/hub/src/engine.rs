@@ -38,13 +38,17 @@ impl Engine {
         clock: impl Fn() -> UnixMillis + Send + 'static,
         perform: impl FnMut(&mut Vec<TurnOutput>) + Send + 'static,
     ) -> std::io::Result<(Self, JoinHandle<()>)> {
+        let name = match core.shard() {
+            shard if shard.map.is_single() => "hub".to_owned(),
+            shard => format!("hub-{}", shard.index),
+        };
         let (sender, receiver) = channel();
         let mut runner =
             TurnRunner { core, clock: Box::new(clock), perform: Box::new(perform), wake_at: UnixMillis::MIN };
         // Deadlines that passed while the hub was down are handled before any request.
         runner.run_turn([]);
         let runner = Arc::new(Mutex::new(runner));
-        let thread = std::thread::Builder::new().name("hub".to_owned());
+        let thread = std::thread::Builder::new().name(name);
         let thread_runner = runner.clone();
         let handle = thread.spawn(move || run_thread(&thread_runner, &receiver))?;
         Ok((Self { sender, runner }, handle))

@@ -139,7 +139,7 @@ async fn sessions_of_different_people_are_in_different_shards_and_every_request_
     for person in people() {
         let session = start(&hub, &agent, &person).await;
         shards.insert(hub.shards().of_session(&session));
-        output(&hub, &agent, &session, "Working.").await;
+        output(&hub, &agent, &session, "Working").await;
         let body = testing_question();
         let ask = HubCommand::Ask {
             session: session.clone(),
@@ -228,13 +228,13 @@ async fn a_listener_of_all_shards_resumes_without_losing_or_repeating_an_event()
 async fn output(hub: &HubHandle, agent: &Principal, session: &SessionId, text: &str) {
     let command = HubCommand::StreamOutput {
         session: session.clone(),
-        output_id: None,
+        output_id: Some(format!("out_{}", text.chars().take(8).collect::<String>())),
         producer: None,
         text: text.to_owned(),
         language: None,
         content_type: None,
-        coalesce_hint: Some("sentence".to_owned()),
-        complete: false,
+        coalesce_hint: None,
+        complete: true,
         agent_reports_state: true,
         idempotency_key: None,
     };
@@ -295,9 +295,8 @@ async fn a_question_overtakes_output_of_another_shard() {
     let attach = HubCommand::Attach { subscription: id, last_event_id: None, listener };
     assert_eq!(hub.ask(ada, attach).await, HubReply::Done);
     // More than what a listener may receive in one write, so that critical events go first.
-    let text = "a".repeat(4000);
-    for _ in 0..20 {
-        output(&hub, &agent, &first, &text).await;
+    for number in 0..20 {
+        output(&hub, &agent, &first, &format!("n{number}{}", "a".repeat(4000))).await;
     }
     let ask = HubCommand::Ask {
         session: second.clone(),
