@@ -1,5 +1,7 @@
 //! The log of violations: which rules the received events break (§3.11). It is for authors of agents, not for listeners.
 
+use std::borrow::Cow;
+
 use aaep::check::{CheckedDocument, Validator};
 use aaep::json::Tape;
 use aaep::rule::{Findings, ValidationMode};
@@ -34,8 +36,8 @@ impl ViolationLog {
                     return;
                 }
                 match self.validator.check(&doc, &mut findings) {
-                    CheckedDocument::Event(event) => event.event_id.map(|id| id.into_owned()),
-                    CheckedDocument::EventWithoutSession(id) => id.map(|id| id.into_owned()),
+                    CheckedDocument::Event(event) => event.event_id.map(Cow::into_owned),
+                    CheckedDocument::EventWithoutSession(id) => id.map(Cow::into_owned),
                     _ => None,
                 }
             }
