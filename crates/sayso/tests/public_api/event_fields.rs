@@ -186,7 +186,7 @@ fn options() -> EventOptions {
         )
 }
 
-pub(crate) async fn publish_all_events(hub: &Hub) {
+async fn publish_all_events(hub: &Hub) {
     let build_session = || {
         hub.session("Pay Ben.")
             .says(three_lengths("Paying Ben."))
@@ -263,7 +263,7 @@ pub(crate) async fn publish_all_events(hub: &Hub) {
         .unwrap();
 }
 
-pub(crate) async fn receive_all_events(person: &mut TestListener) -> Vec<Value> {
+async fn receive_all_events(person: &mut TestListener) -> Vec<Value> {
     let mut events = person.events_until("awaiting.clarification").await;
     person.clarify(events.last().unwrap(), json!("ben_a")).await;
     events.extend(person.events_until("awaiting.confirmation").await);
