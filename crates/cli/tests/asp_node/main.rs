@@ -11,6 +11,7 @@
     clippy::indexing_slicing,
     reason = "a test reports a failure by panicking"
 )]
+#![allow(clippy::float_cmp, reason = "the metrics that are compared are whole numbers")]
 
 mod crashes;
 mod hostile_network;

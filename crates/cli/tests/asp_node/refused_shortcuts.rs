@@ -107,7 +107,7 @@ fn catching_up_does_not_pass_an_acceptance_around_the_checks() {
     session.send(&peer, &node, Performative::Propose, open);
     let agent = peer.card.agent_id().to_string();
     node.send(&session.id, "COMMIT", &commitment("cmt_1", &agent, "100.00"));
-    node.wait_for(&session.id, "the delivery", |view| view.is_acknowledged());
+    node.wait_for(&session.id, "the delivery", crate::test_node::View::is_acknowledged);
     session.catch_up(&peer, &node);
     // The node has no money for its escrow, so it refuses the acceptance.
     let accept = session.sign(Performative::Accept, r#"{"referenceId":"cmt_1"}"#);
@@ -135,7 +135,7 @@ fn an_acceptance_that_the_node_never_saw_is_not_taken_over() {
     session.send(&peer, &node, Performative::Propose, open);
     let agent = peer.card.agent_id().to_string();
     node.send(&session.id, "COMMIT", &commitment("cmt_1", &agent, "100.00"));
-    node.wait_for(&session.id, "the delivery", |view| view.is_acknowledged());
+    node.wait_for(&session.id, "the delivery", crate::test_node::View::is_acknowledged);
     session.catch_up(&peer, &node);
     session.sign(Performative::Accept, r#"{"referenceId":"cmt_1"}"#);
     let result = session.sign(Performative::Inform, r#"{"informType":"result","data":{}}"#);
@@ -284,7 +284,7 @@ fn what_a_message_means_is_booked_although_it_was_caught_up() {
     session.send(&peer, &node, Performative::Commit, &commit);
     let (node, backup) = node.backup();
     node.send(&session.id, "ACCEPT", &json!({"referenceId": "cmt_1"}));
-    node.wait_for(&session.id, "the delivery", |view| view.is_acknowledged());
+    node.wait_for(&session.id, "the delivery", crate::test_node::View::is_acknowledged);
     session.catch_up(&peer, &node);
     // The node loses its acceptance with its disk, and gets it back from the peer.
     let node = node.restore(&backup);
