@@ -305,6 +305,9 @@ async fn a_question_overtakes_output_of_another_shard() {
         idempotency_key: None,
     };
     assert!(matches!(hub.ask(agent.clone(), ask).await, HubReply::QuestionOpened { .. }));
+    // A reply can arrive before the frames of its turn. The next turn of the shard starts only after them.
+    let follow = HubCommand::Follow { session: second };
+    assert!(matches!(hub.ask(agent, follow).await, HubReply::SessionFollowed { .. }));
     let (sender, frames) = mpsc::channel(1_000);
     hub.connect_listener(listener, ListenerSink::Channel(sender));
     let mut listener = Listener { frames, last_id: None };

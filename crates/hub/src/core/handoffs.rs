@@ -414,8 +414,8 @@ impl Core {
             max_open_total: usize::MAX,
             ..self.limits.handoffs
         };
-        let _count = self.count_handoff(&agent, &unlimited).ok().flatten();
-        let handoff = OpenHandoff { session, deadline: stored.deadline, event_id, agent, _count };
+        let count = self.count_handoff(&agent, &unlimited).ok().flatten();
+        let handoff = OpenHandoff { session, deadline: stored.deadline, event_id, agent, _count: count };
         self.handoffs.insert(token, handoff);
         true
     }

@@ -96,10 +96,10 @@ impl ResumeCursor {
     pub fn advance_to(&mut self, later: &Self) {
         for (shard, entry) in &later.0 {
             let is_position = matches!(entry, Entry::Position(position) if *position > 0);
-            if !is_position {
-                self.0.insert(*shard, entry.clone());
-            } else {
+            if is_position {
                 self.0.entry(*shard).or_insert(Entry::Unknown);
+            } else {
+                self.0.insert(*shard, entry.clone());
             }
         }
     }
