@@ -152,6 +152,8 @@ impl FanoutListener {
 
     /// Writes as much as the sink accepts. `queues.main` is the queue of the main group.
     fn pump(&mut self, queues: Queues<'_>, limits: &FanoutLimits) -> PumpResult {
+        // Before the sink is connected, not all shards may have joined, so the ids of frames would be incomplete.
+        self.is_blocked |= matches!(self.sink, ListenerSink::Pending);
         while !self.is_blocked {
             let mut bytes: usize = self.in_flight.iter().map(|frame| frame.size()).sum();
             // A slow listener gets one frame at a time, so that a critical frame waits for only one other frame.

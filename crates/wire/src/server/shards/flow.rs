@@ -30,12 +30,15 @@ pub(super) struct Stage {
     pub(super) commands: Vec<ShardCommand>,
 }
 
+/// Returns the stage that follows a decision, and the cleanup if that stage fails.
+type DecideFn = dyn FnOnce(&HubReply) -> Option<(Stage, Vec<ShardCommand>)> + Send;
+
 /// What the replies to a stage mean.
 pub(super) enum Rule {
     /// If this holds for the reply, the next stage follows. Otherwise the reply is the outcome.
     Gate(fn(&HubReply) -> bool),
     /// The reply is the outcome. The function returns a further stage, and the cleanup if that fails.
-    Decide(Box<dyn FnOnce(&HubReply) -> Option<(Stage, Vec<ShardCommand>)> + Send>),
+    Decide(Box<DecideFn>),
     /// If this holds for all replies, the next stage follows. Otherwise the first reply for which it does not hold is the
     /// outcome, and the cleanup is sent.
     All(fn(&HubReply) -> bool),

@@ -47,6 +47,7 @@ impl ShardLink for Engine {
 
 /// All shards of a hub, by number.
 pub(super) type ShardLinks = Arc<[Arc<dyn ShardLink>]>;
+type WeakShardLinks = Weak<[Arc<dyn ShardLink>]>;
 
 /// Applies the outputs of the shards' turns: replies, notices, frames and log events.
 #[derive(Clone)]
@@ -56,7 +57,7 @@ pub struct ShardOutputs {
     pub(super) telemetry: Arc<Telemetry>,
     pub(super) map: ShardMap,
     /// Weak, because the links hold the outputs.
-    links: Arc<OnceLock<Weak<[Arc<dyn ShardLink>]>>>,
+    links: Arc<OnceLock<WeakShardLinks>>,
 }
 
 impl std::fmt::Debug for ShardOutputs {
