@@ -6,14 +6,16 @@ use std::time::Duration;
 use crate::balance;
 use crate::{Answer, InstanceId, LeaseToken, Query, QueryId, ShardEntry, ShardId, TableSnapshot};
 
-/// Leases are renewed after this part of their time.
+/// Leases are renewed after at most this part of their time, and an answer is awaited as long.
 const RENEWALS_PER_LEASE: u32 = 3;
+/// A node looks at the table at least this often, so that it soon notices shards that were released.
+const MAX_PAUSE: Duration = Duration::from_millis(500);
 /// After a heartbeat without an answer, the next one follows after this part of the lease.
 const RETRIES_PER_LEASE: u32 = 10;
 /// A shard that stays free for this part of the lease is acquired also by nodes that have their fair share.
 const PATIENCE_PER_LEASE: u32 = 2;
-/// A node acquires nothing during this part of a lease after its start.
-const SETTLING_PER_LEASE: u32 = 10;
+/// A node acquires nothing during this time after its start, or during a tenth of a short lease.
+const SETTLING_TIME: Duration = Duration::from_millis(500);
 /// A process that starts under a name that is still in use waits for this many leases, because the name may be that of an
 /// earlier process that was killed.
 const LEASES_TO_WAIT_FOR_NAME: u32 = 2;
@@ -316,7 +318,7 @@ impl Node {
                 _ => self.lose(shard, StopReason::Taken),
             }
         }
-        self.heartbeat_at = pending.sent_at + self.config.lease / RENEWALS_PER_LEASE;
+        self.heartbeat_at = pending.sent_at + self.pause();
         // As soon as a lease of another node ends, its shards are free.
         let ends =
             table.shards.iter().filter(|entry| !entry.is_free() && !self.holdings.contains_key(&entry.shard));
@@ -470,7 +472,8 @@ impl Node {
             return;
         }
         // Nodes that start together must know each other before they share the shards.
-        let settled_at = self.started_at.unwrap_or(now) + self.config.lease / SETTLING_PER_LEASE;
+        let settling_time = SETTLING_TIME.min(self.config.lease / RETRIES_PER_LEASE);
+        let settled_at = self.started_at.unwrap_or(now) + settling_time;
         if now < settled_at {
             self.heartbeat_at = self.heartbeat_at.min(settled_at);
             return;
@@ -576,6 +579,11 @@ impl Node {
         self.acquisition.take_if(|(pending, _)| now >= pending.sent_at + limit);
     }
 
+    /// The time between two heartbeats.
+    fn pause(&self) -> Duration {
+        (self.config.lease / RENEWALS_PER_LEASE).min(MAX_PAUSE)
+    }
+
     /// How long a node waits for an answer before it asks again.
     fn answer_timeout(&self) -> Duration {
         self.config.lease / RENEWALS_PER_LEASE
@@ -600,7 +608,7 @@ impl Node {
         };
         let id = self.send(query);
         self.heartbeat = Some(PendingQuery { id, sent_at: now });
-        self.heartbeat_at = now + self.config.lease / RENEWALS_PER_LEASE;
+        self.heartbeat_at = now + self.pause();
     }
 
     fn send(&mut self, query: Query) -> QueryId {

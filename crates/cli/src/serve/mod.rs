@@ -3,6 +3,8 @@
 mod agent_manifests;
 pub(crate) mod asp_node;
 mod check;
+#[cfg(feature = "postgres")]
+pub(crate) mod cluster_node;
 mod config;
 pub(crate) mod control;
 mod database_journal;
@@ -22,9 +24,12 @@ use std::time::Duration;
 use clap::CommandFactory;
 use hub::Core;
 use journal::{JournalError, MemoryJournal, SqliteJournal};
+use seal::es256::SigningKey;
 use seal::{Random, SystemRandom};
 use tokio::signal::unix::SignalKind;
 use wire::auth::{BrowserSessions, Tokens};
+#[cfg(feature = "postgres")]
+use wire::telemetry::log_record;
 use wire::{AuthPolicy, HubHandle, IpNet, Server, Tls, UnixSocket};
 
 use crate::file::CommandError;
@@ -34,10 +39,10 @@ use crate::output::{describe_io_error, print_stderr, print_stdout};
 use crate::{ExitStatus, demo, file, page_assets};
 pub(crate) use config::parse_duration_ms;
 use config::{Config, ConfigFlags, LIMITS_HEADING, LoadedConfig};
-use database_journal::{JournalOwnership, OpenedJournal};
+use database_journal::{JournalOwnership, OpenedJournal, OwnershipEnd};
 use first_token::TemporaryTokenFile;
 use personal::HubOwner;
-use reload::Reloader;
+use reload::{Reloadable, Reloader};
 use sd_notify::NotifyState;
 
 #[derive(clap::Args)]
@@ -129,16 +134,37 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
             bind_unix_socket(config)?,
         ))
     })?;
-    let (auth_policy, tokens, _temporary_token_file) = load_auth_policy(config)?;
+    let keeps_data_folder = !config.memory && !config.cluster;
     let warnings = [
         descriptors::describe_shortage(config),
-        (!config.memory).then(|| check::data_folder_problem(&config.data)).flatten(),
+        keeps_data_folder.then(|| check::data_folder_problem(&config.data)).flatten(),
     ];
     for warning in warnings.into_iter().flatten() {
         print_status(&format!("warning: {warning}"));
     }
+    // A signal that arrives while a node takes over must not be lost.
+    let early_signals = config.cluster.then(|| {
+        runtime.block_on(async { wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()]) })
+    });
+    let listener = listener.into_std().map_err(|error| describe_io_error(&error))?;
+    let Some(ClusterStart {
+        journal: acquired,
+        tokens: shared_tokens,
+        signing_key: shared_key,
+        mut token_changes,
+    }) = join_cluster(config, &listener, tls.clone())?
+    else {
+        return Ok(());
+    };
+    let (auth_policy, tokens, _temporary_token_file) = match shared_tokens {
+        Some(tokens) if !config.open => (AuthPolicy::Tokens(tokens), None, None),
+        _ => load_auth_policy(config)?,
+    };
     let telemetry = log_args.start_log()?;
-    let OpenedJournal { journal, status, ownership } = open_journal(config)?;
+    let OpenedJournal { journal, status, ownership } = match acquired {
+        Some(journal) => journal,
+        None => open_journal(config)?,
+    };
     if let Some(status) = status {
         print_status(&status);
     }
@@ -156,13 +182,18 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
     // The demo agent runs in this process, so its sessions from an earlier process no longer have an agent.
     core.orphan_sessions_of(demo::AGENT_ID, wire::unix_now());
     let manifest = manifest::manifest_json(&enabled_transports(config));
-    let signing_key = manifest::open_key((!config.memory).then_some(config.data.as_path()), print_status)?;
+    let signing_key = match shared_key {
+        Some(key) => key,
+        None => manifest::open_key((!config.memory).then_some(config.data.as_path()), print_status)?,
+    };
     let signed = manifest::sign(&manifest, &signing_key)?;
     let browser_sessions = open_browser_sessions(config)?;
     let result = runtime.block_on(async {
         let mut reloader = Reloader::new();
         reloader.tokens = tokens;
         reloader.tls = tls.clone().zip(config.tls_cert.clone().zip(config.tls_key.clone())).map(|(tls, (cert, key))| (tls, cert, key));
+        let listener =
+            tokio::net::TcpListener::from_std(listener).map_err(|error| describe_io_error(&error))?;
         let address = listener.local_addr().map_err(|error| describe_io_error(&error))?;
         let origin = own_origin(config, address);
         let manifest_uri = origin.as_ref().map(|origin| format!("{origin}/.well-known/aaep-manifest.json"));
@@ -172,13 +203,7 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
         let hub = HubHandle::start_with_telemetry(core, config.fanout, wire::unix_now, telemetry.clone())
             .map_err(|error| describe_io_error(&error))?
             .with_receipt_key(signing_key);
-        let mut hosts = config.host.clone();
-        hosts.push(address.to_string());
-        // Another user can serve `[::1]` if the hub serves 127.0.0.1, and `localhost` can be either, so a personal hub has one
-        // name only.
-        if address.ip().is_loopback() && !config.personal {
-            hosts.push(format!("localhost:{}", address.port()));
-        }
+        let hosts = allowed_hosts(config, address);
         let limits = wire::ServerLimits {
             connections: config.wire.connections.min(permitted_connections),
             ..config.wire
@@ -215,7 +240,7 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
         server.sync_tokens_to_hub().await;
         let (ready_sender, owner_stop) = owner.map(|owner| (owner.ready, owner.stop)).unzip();
         // Signals are caught from here on, before anybody is told that the hub is ready.
-        let signals = owner_stop.is_none().then(|| wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()]));
+        let signals = early_signals.or_else(|| owner_stop.is_none().then(|| wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()])));
         let stop_signal = async {
             match (owner_stop, signals) {
                 // The owner may also just disappear, which drops the sender.
@@ -288,16 +313,35 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
             }
         };
         let reloadable = otlp::HubAndReceiver { hub: &server, receiver: otlp_server.clone() };
+        // The journal is given away like after a signal. Otherwise, nothing more can be written.
+        let (end_sender, lost) = tokio::sync::oneshot::channel();
+        let given_away = async {
+            match ownership.ended().await {
+                OwnershipEnd::GivenAway => print_status("an operator has asked this node to stop"),
+                OwnershipEnd::Lost(error) => {
+                    let _ = end_sender.send(error);
+                    std::future::pending().await
+                }
+            }
+        };
         let stop_requested = async {
             tokio::select! {
                 () = stop_signal => {}
                 () = reloader.run(&reloadable) => {}
+                () = token_changes.follow(&reloadable) => {}
+                () = given_away => {}
+            }
+        };
+        let lost = async {
+            match lost.await {
+                Ok(error) => error,
+                Err(_) => std::future::pending().await,
             }
         };
         tokio::pin!(stdio_connection);
         let mut result = Ok(());
         tokio::select! {
-            error = ownership.lost() => result = Err(error),
+            error = lost => result = Err(error),
             () = server.clone().serve(listener) => {}
             () = unix_connections => {}
             () = grpc_connections => {}
@@ -323,7 +367,7 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
         result
     });
     // The hub's thread may still run, but it can no longer write.
-    ownership.release();
+    runtime.block_on(ownership.release());
     match result {
         Ok(()) => log_args::log_stopping(&telemetry),
         // Startup failed, so there is no stop to log.
@@ -332,6 +376,91 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
     // Without this, shutdown would wait for the thread that reads standard input.
     runtime.shutdown_background();
     result
+}
+
+/// What a cluster contributes to a hub. A hub without a cluster has none of it.
+#[derive(Default)]
+struct ClusterStart {
+    journal: Option<OpenedJournal>,
+    tokens: Option<Tokens>,
+    signing_key: Option<SigningKey>,
+    token_changes: SharedTokenChanges,
+}
+
+/// Changes of the tokens in the database.
+#[derive(Default)]
+struct SharedTokenChanges {
+    #[cfg(feature = "postgres")]
+    changes: Option<cluster_node::TokenChanges>,
+}
+
+impl SharedTokenChanges {
+    /// Replaces the server's tokens at each change. Never returns.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(clippy::unused_self, clippy::needless_pass_by_ref_mut, reason = "only a cluster has changes")
+    )]
+    async fn follow(&mut self, server: &impl Reloadable) {
+        #[cfg(feature = "postgres")]
+        if let Some(changes) = &mut self.changes {
+            loop {
+                let change = changes.next().await;
+                let has_failed = change.is_err();
+                match change {
+                    Ok(tokens) => {
+                        let changed = server.replace_tokens(tokens).await;
+                        log_record::reloaded_tokens("tokens", changed.total, changed.added, changed.removed);
+                    }
+                    Err(error) => {
+                        log_record::reload_failed("tokens", &error, "the previous tokens stay in force")
+                    }
+                }
+                server.telemetry().record_reload(has_failed);
+            }
+        }
+        let _ = server;
+        std::future::pending().await
+    }
+}
+
+/// Waits until this node of a cluster owns the journal. Returns `None` if the node was stopped before.
+fn join_cluster(
+    config: &Config,
+    listener: &std::net::TcpListener,
+    tls: Option<Tls>,
+) -> Result<Option<ClusterStart>, String> {
+    if !config.cluster {
+        return Ok(Some(ClusterStart::default()));
+    }
+    #[cfg(feature = "postgres")]
+    {
+        let address = listener.local_addr().map_err(|error| describe_io_error(&error))?;
+        let hosts = allowed_hosts(config, address);
+        let active = cluster_node::wait_until_active(config, listener, hosts, tls)?;
+        Ok(active.map(|active| ClusterStart {
+            journal: Some(active.journal),
+            tokens: Some(active.tokens),
+            signing_key: Some(active.signing_key),
+            token_changes: SharedTokenChanges { changes: Some(active.token_changes) },
+        }))
+    }
+    #[cfg(not(feature = "postgres"))]
+    {
+        let _ = (listener, tls);
+        Err("cluster: this sayso was built without Postgres; build it with --features postgres".to_owned())
+    }
+}
+
+/// Returns the allowed values of the `Host` header.
+fn allowed_hosts(config: &Config, address: SocketAddr) -> Vec<String> {
+    let mut hosts = config.host.clone();
+    hosts.push(address.to_string());
+    // Another user can serve `[::1]` if the hub serves 127.0.0.1, and `localhost` can be either, so a personal hub has one
+    // name only.
+    if address.ip().is_loopback() && !config.personal {
+        hosts.push(format!("localhost:{}", address.port()));
+    }
+    hosts
 }
 
 /// Tells the service manager about a change of state, if it started the hub with `NOTIFY_SOCKET` (`Type=notify` in a
@@ -374,9 +503,10 @@ fn parse_trusted_proxies(config: &Config) -> Result<Vec<IpNet>, String> {
     config.trusted_proxies.iter().map(parse).collect()
 }
 
-/// Loads the key for browser sessions, so that browsers stay signed in after a restart. With `--memory` the key is temporary.
+/// Loads the key for browser sessions, so that browsers stay signed in after a restart. With `--memory` and in a cluster the
+/// key is temporary, because the sign-outs of another node are not known.
 fn open_browser_sessions(config: &Config) -> Result<BrowserSessions, String> {
-    if config.memory {
+    if config.memory || config.cluster {
         return Ok(BrowserSessions::new(&mut SystemRandom));
     }
     BrowserSessions::load_or_create(&config.data, &mut SystemRandom).map_err(|error| error.to_string())

@@ -15,7 +15,7 @@ use process::LEASE;
 use world::{LONGEST_DELAY, World};
 
 /// How long failures happen.
-const FAULTS: Duration = Duration::from_mins(1);
+const FAULTS: Duration = Duration::from_secs(30);
 /// How long it may take, in addition to a lease, until every shard has an owner after the last failure.
 const BOUND: Duration = LEASE;
 
@@ -30,7 +30,7 @@ fn thousands_of_random_failures_break_nothing() {
     if let Some((seed, violations)) = failed {
         panic!("seed {seed}: {violations:#?}");
     }
-    assert!(commits > 100_000, "only {commits} commits in all runs");
+    assert!(commits > 50_000, "only {commits} commits in all runs");
 }
 
 #[test]
