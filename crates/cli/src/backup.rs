@@ -10,14 +10,14 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use journal::{Journal, SqliteJournal, SqliteSettings};
+use journal::{Journal, ShardRecord, SqliteJournal, SqliteSettings};
 use seal::{Digest, private_file};
 use wire::auth::Tokens;
 
 use crate::ExitStatus;
 use crate::file::{self, CommandError, create_private_dir};
 use crate::output::{describe_io_error, pluralize, print_stdout};
-use crate::serve::{JOURNAL_FILE_NAME, control};
+use crate::serve::{JOURNAL_FILE_NAME, control, shard_of_file_name};
 
 #[derive(clap::Args)]
 pub(crate) struct BackupArgs {
@@ -80,20 +80,26 @@ pub(crate) fn restore(arguments: &RestoreArgs) -> Result<ExitStatus, CommandErro
 
 /// Copies all files and writes the list. Returns the number of files.
 fn copy_data_folder(data: &Path, destination: &Path) -> Result<usize, String> {
-    let mut names = data_file_names(data)?;
-    let journal_path = data.join(JOURNAL_FILE_NAME);
-    let pause = CheckpointPause::start(data)?;
-    // Closing the file would release SQLite's lock, which this process may hold. So the file stays open until the pause ends.
-    let journal_file = File::open(&journal_path).map_err(|error| read_error(&journal_path, &error))?;
-    let mut list = vec![copy_file(&journal_file, destination, JOURNAL_FILE_NAME)?];
-    names.retain(|name| name != JOURNAL_FILE_NAME);
+    let (journals, names): (Vec<_>, Vec<_>) =
+        data_file_names(data)?.into_iter().partition(|name| shard_of_file_name(name).is_some());
+    let pause = CheckpointPause::start(data, &journals)?;
+    let mut list = Vec::new();
+    let mut journal_files = Vec::new();
+    for name in &journals {
+        let path = data.join(name);
+        let file = File::open(&path).map_err(|error| read_error(&path, &error))?;
+        list.push(copy_file(&file, destination, name)?);
+        // Closing the file would release SQLite's lock, which this process may hold. So the file stays open until the pause
+        // ends.
+        journal_files.push(file);
+    }
     for name in &names {
         let path = data.join(name);
         let file = File::open(&path).map_err(|error| read_error(&path, &error))?;
         list.push(copy_file(&file, destination, name)?);
     }
     pause.end()?;
-    drop(journal_file);
+    drop(journal_files);
     let tokens = destination.join("tokens");
     if tokens.exists() {
         // Another process may have changed the file while it was copied.
@@ -110,14 +116,14 @@ fn copy_data_folder(data: &Path, destination: &Path) -> Result<usize, String> {
 }
 
 /// Returns the names of the files to copy: all except `SHA256SUMS` and the files that SQLite and the journal keep beside
-/// the journal.
+/// a journal.
 fn data_file_names(data: &Path) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     for entry in fs::read_dir(data).map_err(|error| read_error(data, &error))? {
         let path = entry.map_err(|error| read_error(data, &error))?.path();
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-        let is_beside_journal =
-            name.strip_prefix(JOURNAL_FILE_NAME).is_some_and(|rest| rest.starts_with('-'));
+        let journal = name.find(".sqlite-").and_then(|end| name.get(..end + ".sqlite".len()));
+        let is_beside_journal = journal.and_then(shard_of_file_name).is_some();
         if path.is_file() && !is_beside_journal && name != LIST_FILE_NAME {
             if !is_plain_name(name) {
                 return Err(format!("{}: a file with this name cannot be backed up", path.display()));
@@ -138,12 +144,12 @@ fn is_plain_name(name: &str) -> bool {
 enum CheckpointPause {
     /// The hub is running and pauses its checkpoints while this connection is open.
     Running(BufReader<UnixStream>),
-    /// The hub is stopped. This process has locked the journal.
-    Stopped(Box<SqliteJournal>),
+    /// The hub is stopped. This process has locked the journals of all shards.
+    Stopped(Vec<SqliteJournal>),
 }
 
 impl CheckpointPause {
-    fn start(data: &Path) -> Result<Self, String> {
+    fn start(data: &Path, journals: &[String]) -> Result<Self, String> {
         let socket = control::socket_path(data);
         match UnixStream::connect(&socket) {
             Ok(stream) => {
@@ -152,11 +158,14 @@ impl CheckpointPause {
                 Ok(Self::Running(stream))
             }
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
-                let path = data.join(JOURNAL_FILE_NAME);
-                let mut journal = SqliteJournal::open(&path, &SqliteSettings::default())
-                    .map_err(|error| format!("{}: {error}", path.display()))?;
-                journal.pause_checkpoints().map_err(|error| error.to_string())?;
-                Ok(Self::Stopped(Box::new(journal)))
+                let pause = |name: &String| {
+                    let path = data.join(name);
+                    let mut journal = SqliteJournal::open(&path, &SqliteSettings::default())
+                        .map_err(|error| format!("{}: {error}", path.display()))?;
+                    journal.pause_checkpoints().map_err(|error| error.to_string())?;
+                    Ok(journal)
+                };
+                journals.iter().map(pause).collect::<Result<_, String>>().map(Self::Stopped)
             }
             Err(error) => Err(format!("{}: {}", socket.display(), describe_io_error(&error))),
         }
@@ -166,7 +175,10 @@ impl CheckpointPause {
     fn end(self) -> Result<(), String> {
         match self {
             Self::Running(mut stream) => exchange(&mut stream, control::RESUME, control::RESUMED),
-            Self::Stopped(mut journal) => journal.resume_checkpoints().map_err(|error| error.to_string()),
+            Self::Stopped(mut journals) => {
+                let mut resumed = journals.iter_mut().map(SqliteJournal::resume_checkpoints);
+                resumed.find(Result::is_err).unwrap_or(Ok(())).map_err(|error| error.to_string())
+            }
         }
     }
 }
@@ -221,9 +233,15 @@ fn fill_data_folder(source: &Path, list: &[(String, Digest)], data: &Path) -> Re
             return Err(format!("{} is damaged: its digest differs from {LIST_FILE_NAME}", path.display()));
         }
     }
-    let journal_path = staging.join(JOURNAL_FILE_NAME);
-    mark_and_check(&journal_path).map_err(|error| format!("the backup's journal is not usable: {error}"))?;
-    // The journal is moved last. Without a journal, the folder is not the data folder of a hub.
+    let journals: Vec<_> = list.iter().filter(|(name, _)| shard_of_file_name(name).is_some()).collect();
+    for (name, _) in &journals {
+        let shard = mark_and_check(&staging.join(name))
+            .map_err(|error| format!("the backup's journal is not usable: {name}: {error}"))?;
+        if shard_of_file_name(name) != Some(shard.index) || usize::from(shard.count) != journals.len() {
+            return Err(format!("the backup's journals do not belong together: {name} is {shard}"));
+        }
+    }
+    // The first journal is moved last. Without it, the folder is not the data folder of a hub.
     let mut names: Vec<_> = fs::read_dir(&staging)
         .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>())
         .map_err(|error| read_error(&staging, &error))?;
@@ -235,12 +253,16 @@ fn fill_data_folder(source: &Path, list: &[(String, Digest)], data: &Path) -> Re
     sync_folder(data)
 }
 
-/// Marks the journal as restored, and checks every row. A copy has no high-water mark, so it opens only with `accept_loss`.
-fn mark_and_check(path: &Path) -> Result<(), journal::JournalError> {
+/// Marks a journal as restored, and checks every row. Returns its shard. A copy has no high-water mark, so it opens only with `accept_loss`.
+fn mark_and_check(path: &Path) -> Result<ShardRecord, journal::JournalError> {
     let mut journal =
         SqliteJournal::open(path, &SqliteSettings { accept_loss: true, ..SqliteSettings::default() })?;
     journal.check_integrity()?;
-    if journal.restore()?.must_void_consents { Ok(()) } else { Err(journal::JournalError::CopyInterrupted) }
+    if journal.restore()?.must_void_consents {
+        journal.shard()
+    } else {
+        Err(journal::JournalError::CopyInterrupted)
+    }
 }
 
 /// Copies an open file to a new private file. Returns its name and the digest of the copy.

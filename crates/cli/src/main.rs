@@ -15,6 +15,7 @@ mod manifest;
 mod output;
 mod page_assets;
 mod replay;
+mod reshard;
 mod schema;
 mod serve;
 mod shell;
@@ -61,6 +62,8 @@ enum CliCommand {
     Backup(backup::BackupArgs),
     /// Check a backup and put it into an empty data folder.
     Restore(backup::RestoreArgs),
+    /// Give a hub's data folder more shards, which use more processor cores.
+    Reshard(reshard::ReshardArgs),
     /// Connect a coding agent or MCP servers to sayso by editing their configuration.
     Setup(gate::setup::Arguments),
     /// Run your personal hub all the time, as a service of systemd.
@@ -138,6 +141,7 @@ fn main() -> ExitCode {
         CliCommand::Backup(arguments) => backup::back_up(&arguments),
         CliCommand::Restore(arguments) => backup::restore(&arguments),
         CliCommand::Cluster(command) => cluster::run(&command),
+        CliCommand::Reshard(arguments) => reshard::run(&arguments),
         CliCommand::Token(command) => token::run(&command),
         CliCommand::Manifest(command) => manifest::run(&command),
         CliCommand::Asp(command) => asp::run(&command),

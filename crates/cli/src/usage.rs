@@ -10,7 +10,7 @@ use crate::output::{print_stderr, printable};
 use crate::{Arguments, ExitStatus};
 
 /// Example arguments of commands, shown if a required argument is missing.
-const EXAMPLES: [(&str, &str); 17] = [
+const EXAMPLES: [(&str, &str); 18] = [
     ("listen", "http://127.0.0.1:8787"),
     ("capture", "http://127.0.0.1:8787 --output session.jsonl"),
     ("replay", "session.jsonl"),
@@ -18,6 +18,7 @@ const EXAMPLES: [(&str, &str); 17] = [
     ("token new", "--role listener --name ada"),
     ("backup", "--data sayso-data backup-1"),
     ("restore", "backup-1 --data sayso-data"),
+    ("reshard", "--data sayso-data --shards 4"),
     ("manifest sign", "manifest.json"),
     ("manifest verify", "manifest.jws --jwk public.json"),
     ("asp keygen", "--agent agent://127.0.0.1:8788/buyer --name Buyer --out buyer"),

@@ -26,11 +26,16 @@ pub enum HubCommand {
         /// The message; `None` if it is malformed.
         request: Option<Box<SubscriptionRequest>>,
     },
+    /// Opens the replica of a subscription in another shard than its home. Only the front of the shards sends this.
+    AddSubscription {
+        /// The `subscription.accepted` message of the home.
+        accepted: String,
+    },
     /// A connection starts to listen on a subscription.
     Attach {
         /// The subscription.
         subscription: SubscriptionId,
-        /// The last event that the client received.
+        /// The last event that the client received, or its [`ResumeCursor`](crate::ResumeCursor).
         last_event_id: Option<String>,
         /// The connection.
         listener: ListenerId,
@@ -89,6 +94,28 @@ pub enum HubCommand {
         /// The request's idempotency key.
         idempotency_key: Option<String>,
     },
+    /// Like `Start`, for a session whose parent is in another shard. That shard has already checked it with `CheckParent`.
+    /// Only the front of the shards sends this.
+    StartWithForeignParent {
+        /// The same as in `Start`.
+        body: RequestBody,
+        /// The request's idempotency key.
+        idempotency_key: Option<String>,
+    },
+    /// Asks whether the sender may start a part of a session. The reply is `Done` if so. Only the front of the shards sends
+    /// this.
+    CheckParent {
+        /// The parent session.
+        session: SessionId,
+    },
+    /// Asks for the stored reply to a request that started a session. The reply is `NotFound` if there is none. Only the
+    /// front of the shards sends this.
+    FindResponse {
+        /// The body of the request.
+        body: RequestBody,
+        /// The request's idempotency key.
+        idempotency_key: String,
+    },
     /// An agent publishes its manifest.
     PublishManifest {
         /// The manifest as JSON, or as a compact JWS.
@@ -96,6 +123,13 @@ pub enum HubCommand {
     },
     /// An agent withdraws its manifest.
     DeleteManifest,
+    /// Stores the manifest of an agent as another shard has stored it, or deletes it. Only the front of the shards sends this.
+    ReplicateManifest {
+        /// The agent.
+        agent: String,
+        /// The manifest as JSON, or as a compact JWS.
+        document: Option<String>,
+    },
     /// An agent publishes events.
     Publish {
         /// The session.
@@ -342,6 +376,8 @@ pub enum TurnOutput {
         private_frames: Vec<std::sync::Arc<Frame>>,
         /// The log position from which the client resumes if it disconnects before it has received an event id.
         resume_position: Option<u64>,
+        /// For a listener of several shards: the id from which it resumes this shard, until it receives one from it.
+        origin_id: Option<Box<str>>,
     },
     /// A listener moves to another delivery group.
     Move(ListenerId, DeliveryGroupId),

@@ -7,6 +7,7 @@
 //! - [`delivery`]: queues of frames, and the position of each listener in a queue.
 //! - [`manifests`]: the manifests of agents.
 //! - [`Principal`]: a caller of the hub and its permissions.
+//! - [`Shard`], [`ShardMap`]: several cores that share the work of one hub.
 //! - [`telemetry`]: counters and log events for operators.
 
 mod agent_findings;
@@ -22,6 +23,7 @@ mod owned_entry;
 mod principal;
 mod reply;
 mod scope;
+mod shards;
 pub mod telemetry;
 
 pub use agent_findings::agent_message;
@@ -31,11 +33,26 @@ pub use engine::Engine;
 pub use limits::{HandoffLimits, HubLimits};
 pub use principal::{AgentNaming, Principal, Role, SignIn};
 pub use scope::{InvalidScope, Scope};
+pub use shards::{ResumeCursor, Shard, ShardMap, SharedLimits, StartRoute};
 pub use telemetry::HubMetrics;
 
 /// Identifies a delivery group: all listeners that receive the same events in the same form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeliveryGroupId(pub u64);
+
+impl DeliveryGroupId {
+    const SHARD_SHIFT: u32 = 48;
+
+    /// Returns the id before the first id of a shard.
+    pub(crate) fn first_of(shard: u16) -> Self {
+        Self(u64::from(shard) << Self::SHARD_SHIFT)
+    }
+
+    /// Returns the shard of the group.
+    pub fn shard(self) -> u16 {
+        u16::try_from(self.0 >> Self::SHARD_SHIFT).unwrap_or(u16::MAX)
+    }
+}
 
 /// Identifies the connection of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

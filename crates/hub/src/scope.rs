@@ -35,6 +35,11 @@ impl Scope {
         covers_agent && covers_person
     }
 
+    /// Returns the people that the scope names.
+    pub(crate) fn people(&self) -> impl Iterator<Item = &str> {
+        self.people.iter().map(String::as_str)
+    }
+
     /// Returns the entries in the form that [`add`](Self::add) accepts.
     pub fn entries(&self) -> impl Iterator<Item = String> {
         let agents = self.agents.iter().map(|name| format!("agent:{name}"));

@@ -2,7 +2,7 @@
 
 use std::error;
 
-use crate::Position;
+use crate::{Position, ShardRecord};
 
 /// The underlying error.
 pub type Cause = Box<dyn error::Error + Send + Sync>;
@@ -43,6 +43,14 @@ pub enum JournalError {
     /// A valid SQLite file that is not a journal.
     #[error("the file is not a journal")]
     NotAJournal,
+    /// The journal belongs to another shard, or to a hub with another number of shards.
+    #[error("the journal is {found}, not {expected}")]
+    WrongShard {
+        /// The shard that is recorded in the journal.
+        found: ShardRecord,
+        /// The shard that was asked for.
+        expected: ShardRecord,
+    },
     /// SQLite did not accept a setting that durability depends on.
     #[error("SQLite did not accept {0}")]
     SettingRejected(&'static str),

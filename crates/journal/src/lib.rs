@@ -42,6 +42,7 @@ mod memory;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod retention;
+mod shard_record;
 mod sqlite;
 pub mod stored;
 
@@ -55,6 +56,7 @@ pub use postgres::{
 };
 pub use retention::{Retention, TrimReport};
 use seal::UnixMillis;
+pub use shard_record::ShardRecord;
 pub use sqlite::{SqliteJournal, SqliteSettings};
 use stored::{LiveState, StoredDecision, StoredEvent, StoredResponse, StoredSession};
 

@@ -40,7 +40,9 @@ pub use http_server::{
 };
 pub use ipnet::IpNet;
 pub use message_transport::UnixSocket;
-pub use server::{AgentConnection, AgentMessage, Asset, Handler, HubHandle, Server, StartSession};
+pub use server::{
+    AgentConnection, AgentMessage, Asset, Handler, HubHandle, Server, ShardLink, ShardOutputs, StartSession,
+};
 pub use service::{
     HttpServer, HttpService, ServiceOutcome, ServiceRequest, ServiceStream, ServiceWebSocket, close_websocket,
 };

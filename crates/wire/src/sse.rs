@@ -10,11 +10,24 @@ pub(crate) fn frame_bytes(frame: &Frame) -> &[u8] {
     frame.encoded_with(encode)
 }
 
+/// Returns the parts of a frame's SSE encoding, in order. A frame with an id of its own consists of its id and the block that
+/// it shares with other listeners.
+pub(crate) fn frame_parts(frame: &Frame) -> [&[u8]; 2] {
+    [frame_bytes(frame), frame.shared_body().map_or(&[], |body| frame_bytes(body))]
+}
+
+/// Returns the length of a frame's SSE encoding.
+pub(crate) fn frame_length(frame: &Frame) -> usize {
+    frame_parts(frame).iter().map(|part| part.len()).sum()
+}
+
 /// Encodes a frame. A frame that overtakes others has no id, because clients resume from the last id that they received.
 fn encode(frame: &Frame) -> Box<[u8]> {
     let id = frame.id().unwrap_or_default();
     let (id_field, line_end) = if id.is_empty() { ("", "") } else { ("id: ", "\n") };
     let parts = match frame.kind() {
+        // The rest of the block is that of the shared frame.
+        FrameKind::Event if frame.shared_body().is_some() => [id_field, id, line_end, "", "", "", ""],
         FrameKind::Event => ["event: aaep.event\n", id_field, id, line_end, "data: ", frame.json(), "\n\n"],
         FrameKind::Message => ["event: aaep.message\n", "", "", "", "data: ", frame.json(), "\n\n"],
         // A block without data dispatches no event; it only sets the last event id.

@@ -208,7 +208,14 @@ fn parse_default_response(default: &str, accepted: &AcceptedResponses) -> Option
 /// is accepted, because about one random token in three million has no letters.
 fn is_unguessable(token: &str) -> bool {
     let tail = token.strip_prefix(ReplyToken::PREFIX).unwrap_or_default();
-    tail.len() == 32 && tail.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    let is_hex = |digits: &[u8]| digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    match tail.as_bytes().split_first_chunk::<32>() {
+        Some((random, [])) => is_hex(random),
+        Some((random, [b'x', shard @ ..])) => {
+            is_hex(random) && (1..=3).contains(&shard.len()) && shard.iter().all(u8::is_ascii_digit)
+        }
+        _ => false,
+    }
 }
 
 /// Why a question cannot be asked.

@@ -17,8 +17,8 @@ use wire::HttpServer;
 use super::config::Config;
 use super::reload::{Reloadable, Reloader};
 use super::{
-    OpenedJournal, bind_tcp, check, descriptors, load_auth_policy, load_tls, notify_service_manager,
-    open_journal, parse_trusted_proxies, storage_name,
+    OpenedJournals, bind_tcp, check, descriptors, load_auth_policy, load_tls, notify_service_manager,
+    parse_trusted_proxies, shard_journals, storage_name,
 };
 use crate::ExitStatus;
 use crate::file::CommandError;
@@ -123,10 +123,12 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
     };
     let (auth_policy, tokens, _temporary_token_file) = load_auth_policy(&config)?;
     let telemetry = arguments.log.start_log()?;
-    let OpenedJournal { journal, status: journal_status, .. } = open_journal(&config)?;
+    let OpenedJournals { mut journals, status: journal_status, .. } = shard_journals::open(&config)?;
     if let Some(status) = journal_status {
         print_stderr(&status);
     }
+    // A node has one shard.
+    let journal = journals.pop().ok_or("there is no journal")?;
     let journal = telemetry.instrument_journal(journal);
     let limits = policy.limits.clone();
     let node_config = NodeConfig {

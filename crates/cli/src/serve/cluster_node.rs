@@ -20,8 +20,9 @@ use wire::auth::Tokens;
 use wire::http::{HttpResponse, RequestHead, StatusCode};
 use wire::{Access, AuthPolicy, HttpServer, HttpService, ServiceOutcome, ServiceRequest, Tls};
 
+use super::OpenedJournals;
 use super::config::Config;
-use super::database_journal::{JournalOwnership, OpenedJournal, database_settings, leave};
+use super::database_journal::{JournalOwnership, database_settings, leave};
 use super::first_token;
 use crate::hub_args::{build_runtime, wait_for_signal};
 use crate::output::{describe_io_error, print_stderr};
@@ -40,7 +41,7 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What the node that owns the journal needs to serve.
 pub(super) struct ActiveNode {
-    pub(super) journal: OpenedJournal,
+    pub(super) journals: OpenedJournals,
     pub(super) tokens: Tokens,
     pub(super) signing_key: SigningKey,
     pub(super) token_changes: TokenChanges,
@@ -108,9 +109,13 @@ async fn acquire(
                 match tokio::task::spawn_blocking(start).await.map_err(|error| error.to_string())? {
                     Ok((journal, status, tokens, signing_key, token_changes)) => {
                         let ownership = JournalOwnership::of_member(lease, member);
-                        let journal =
-                            OpenedJournal { journal: Box::new(journal), status: Some(status), ownership };
-                        return Ok(Some(ActiveNode { journal, tokens, signing_key, token_changes }));
+                        let journals = OpenedJournals {
+                            journals: vec![Box::new(journal)],
+                            map: hub::ShardMap::new(SHARDS),
+                            status: Some(status),
+                            ownership,
+                        };
+                        return Ok(Some(ActiveNode { journals, tokens, signing_key, token_changes }));
                     }
                     Err(error) => {
                         print_stderr(&format!("warning: this node cannot start: {error}"));

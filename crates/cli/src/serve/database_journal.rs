@@ -3,17 +3,8 @@
 #[cfg(feature = "postgres")]
 use std::time::Duration;
 
-use journal::Journal;
 #[cfg(feature = "postgres")]
 use journal::{ClusterEvent, ClusterMember, PostgresDatabase, PostgresSettings, ShardLease};
-
-/// An opened journal.
-pub(super) struct OpenedJournal {
-    pub(super) journal: Box<dyn Journal>,
-    /// A line about the journal's settings, unless it is in memory.
-    pub(super) status: Option<String>,
-    pub(super) ownership: JournalOwnership,
-}
 
 /// The ownership of a journal in a database. A journal in a file or in memory cannot lose it.
 #[derive(Default)]
@@ -138,7 +129,11 @@ pub(super) fn database_settings(address: &str, config: &super::Config) -> Result
 
 /// Opens the journal in a Postgres database. Waits for the lease of a hub that was killed to end.
 #[cfg(feature = "postgres")]
-pub(super) fn open(address: &str, config: &super::Config) -> Result<OpenedJournal, String> {
+pub(super) fn open(
+    address: &str,
+    config: &super::Config,
+    map: hub::ShardMap,
+) -> Result<super::OpenedJournals, String> {
     use journal::{LeaseSettings, PostgresJournal, ShardOwner};
 
     super::create_data_dir(&config.data)?;
@@ -156,5 +151,5 @@ pub(super) fn open(address: &str, config: &super::Config) -> Result<OpenedJourna
     let journal = PostgresJournal::open(&database, ONLY_SHARD, &owner, &lease).map_err(describe)?;
     let ownership = JournalOwnership { lease: Some(journal.lease().clone()), member: None };
     let status = format!("journal {name}: shard {ONLY_SHARD}, epoch {}", journal.lease().epoch());
-    Ok(OpenedJournal { journal: Box::new(journal), status: Some(status), ownership })
+    Ok(super::OpenedJournals { journals: vec![Box::new(journal)], map, status: Some(status), ownership })
 }

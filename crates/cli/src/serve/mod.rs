@@ -5,6 +5,7 @@ pub(crate) mod asp_node;
 mod check;
 #[cfg(feature = "postgres")]
 pub(crate) mod cluster_node;
+mod cluster_start;
 mod config;
 pub(crate) mod control;
 mod database_journal;
@@ -14,6 +15,7 @@ pub(crate) mod manifest;
 mod otlp;
 pub(crate) mod personal;
 mod reload;
+mod shard_journals;
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -22,14 +24,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::CommandFactory;
-use hub::Core;
-use journal::{JournalError, MemoryJournal, SqliteJournal};
-use seal::es256::SigningKey;
+use hub::{Core, Shard};
 use seal::{Random, SystemRandom};
 use tokio::signal::unix::SignalKind;
 use wire::auth::{BrowserSessions, Tokens};
-#[cfg(feature = "postgres")]
-use wire::telemetry::log_record;
 use wire::{AuthPolicy, HubHandle, IpNet, Server, Tls, UnixSocket};
 
 use crate::file::CommandError;
@@ -37,13 +35,16 @@ use crate::hub_args::{DEFAULT_SOCKET_KEYWORD, build_runtime, default_socket_path
 use crate::log_args::{self, LogArgs};
 use crate::output::{describe_io_error, print_stderr, print_stdout};
 use crate::{ExitStatus, demo, file, page_assets};
+use cluster_start::ClusterStart;
 pub(crate) use config::parse_duration_ms;
 use config::{Config, ConfigFlags, LIMITS_HEADING, LoadedConfig};
-use database_journal::{JournalOwnership, OpenedJournal, OwnershipEnd};
+use database_journal::OwnershipEnd;
 use first_token::TemporaryTokenFile;
 use personal::HubOwner;
-use reload::{Reloadable, Reloader};
+use reload::Reloader;
 use sd_notify::NotifyState;
+use shard_journals::OpenedJournals;
+pub(crate) use shard_journals::{JOURNAL_FILE_NAME, reshard, shard_of_file_name};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -71,9 +72,6 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     log: LogArgs,
 }
-
-/// The name of the journal in the data folder.
-pub(crate) const JOURNAL_FILE_NAME: &str = "journal.sqlite";
 
 /// How long to wait until listeners have been told that the hub is shutting down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -148,11 +146,11 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
     });
     let listener = listener.into_std().map_err(|error| describe_io_error(&error))?;
     let Some(ClusterStart {
-        journal: acquired,
+        journals: acquired,
         tokens: shared_tokens,
         signing_key: shared_key,
         mut token_changes,
-    }) = join_cluster(config, &listener, tls.clone())?
+    }) = cluster_start::join(config, &listener, tls.clone())?
     else {
         return Ok(());
     };
@@ -161,26 +159,29 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
         _ => load_auth_policy(config)?,
     };
     let telemetry = log_args.start_log()?;
-    let OpenedJournal { journal, status, ownership } = match acquired {
-        Some(journal) => journal,
-        None => open_journal(config)?,
+    let OpenedJournals { journals, map, status, ownership } = match acquired {
+        Some(journals) => journals,
+        None => shard_journals::open(config)?,
     };
     if let Some(status) = status {
         print_status(&status);
     }
-    let journal = telemetry.instrument_journal(journal);
-    let max_wait_ms = i64::try_from(config.wire.max_reply_wait.as_millis()).unwrap_or(i64::MAX);
-    let mut core = Core::new(
-        journal,
-        manifest::hub_producer(),
-        hub::HubLimits { max_wait_ms, ..config.hub },
-        |bytes: &mut [u8]| SystemRandom.fill(bytes),
-        wire::unix_now(),
-    )
-    .map_err(|error| error.to_string())?;
-    core.set_default_language(&config.language);
-    // The demo agent runs in this process, so its sessions from an earlier process no longer have an agent.
-    core.orphan_sessions_of(demo::AGENT_ID, wire::unix_now());
+    let limits = shard_limits(config, map.count());
+    let mut cores = Vec::new();
+    for (shard, journal) in Shard::all_of(map).into_iter().zip(journals) {
+        let number = (!map.is_single()).then_some(shard.index);
+        let journal = telemetry.instrument_journal_of(number, journal);
+        let random = |bytes: &mut [u8]| SystemRandom.fill(bytes);
+        let core = Core::in_shard(shard, journal, manifest::hub_producer(), limits, random, wire::unix_now());
+        let mut core = core.map_err(|error| match number {
+            Some(number) => format!("shard {number}: {error}"),
+            None => error.to_string(),
+        })?;
+        core.set_default_language(&config.language);
+        // The demo agent runs in this process, so its sessions from an earlier process no longer have an agent.
+        core.orphan_sessions_of(demo::AGENT_ID, wire::unix_now());
+        cores.push(core);
+    }
     let manifest = manifest::manifest_json(&enabled_transports(config));
     let signing_key = match shared_key {
         Some(key) => key,
@@ -197,10 +198,12 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
         let address = listener.local_addr().map_err(|error| describe_io_error(&error))?;
         let origin = own_origin(config, address);
         let manifest_uri = origin.as_ref().map(|origin| format!("{origin}/.well-known/aaep-manifest.json"));
-        core.set_hub_manifest(manifest_uri, signed.clone());
-        core.set_manifests(origin, agent_manifests.keys, agent_manifests.documents)
-            .map_err(|error| error.to_string())?;
-        let hub = HubHandle::start_with_telemetry(core, config.fanout, wire::unix_now, telemetry.clone())
+        for core in &mut cores {
+            core.set_hub_manifest(manifest_uri.clone(), signed.clone());
+            core.set_manifests(origin.clone(), agent_manifests.keys.clone(), agent_manifests.documents.clone())
+                .map_err(|error| error.to_string())?;
+        }
+        let hub = HubHandle::start_shards(cores, config.fanout, wire::unix_now, telemetry.clone())
             .map_err(|error| describe_io_error(&error))?
             .with_receipt_key(signing_key);
         let hosts = allowed_hosts(config, address);
@@ -378,79 +381,6 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
     result
 }
 
-/// What a cluster contributes to a hub. A hub without a cluster has none of it.
-#[derive(Default)]
-struct ClusterStart {
-    journal: Option<OpenedJournal>,
-    tokens: Option<Tokens>,
-    signing_key: Option<SigningKey>,
-    token_changes: SharedTokenChanges,
-}
-
-/// Changes of the tokens in the database.
-#[derive(Default)]
-struct SharedTokenChanges {
-    #[cfg(feature = "postgres")]
-    changes: Option<cluster_node::TokenChanges>,
-}
-
-impl SharedTokenChanges {
-    /// Replaces the server's tokens at each change. Never returns.
-    #[cfg_attr(
-        not(feature = "postgres"),
-        expect(clippy::unused_self, clippy::needless_pass_by_ref_mut, reason = "only a cluster has changes")
-    )]
-    async fn follow(&mut self, server: &impl Reloadable) {
-        #[cfg(feature = "postgres")]
-        if let Some(changes) = &mut self.changes {
-            loop {
-                let change = changes.next().await;
-                let has_failed = change.is_err();
-                match change {
-                    Ok(tokens) => {
-                        let changed = server.replace_tokens(tokens).await;
-                        log_record::reloaded_tokens("tokens", changed.total, changed.added, changed.removed);
-                    }
-                    Err(error) => {
-                        log_record::reload_failed("tokens", &error, "the previous tokens stay in force")
-                    }
-                }
-                server.telemetry().record_reload(has_failed);
-            }
-        }
-        let _ = server;
-        std::future::pending().await
-    }
-}
-
-/// Waits until this node of a cluster owns the journal. Returns `None` if the node was stopped before.
-fn join_cluster(
-    config: &Config,
-    listener: &std::net::TcpListener,
-    tls: Option<Tls>,
-) -> Result<Option<ClusterStart>, String> {
-    if !config.cluster {
-        return Ok(Some(ClusterStart::default()));
-    }
-    #[cfg(feature = "postgres")]
-    {
-        let address = listener.local_addr().map_err(|error| describe_io_error(&error))?;
-        let hosts = allowed_hosts(config, address);
-        let active = cluster_node::wait_until_active(config, listener, hosts, tls)?;
-        Ok(active.map(|active| ClusterStart {
-            journal: Some(active.journal),
-            tokens: Some(active.tokens),
-            signing_key: Some(active.signing_key),
-            token_changes: SharedTokenChanges { changes: Some(active.token_changes) },
-        }))
-    }
-    #[cfg(not(feature = "postgres"))]
-    {
-        let _ = (listener, tls);
-        Err("cluster: this sayso was built without Postgres; build it with --features postgres".to_owned())
-    }
-}
-
 /// Returns the allowed values of the `Host` header.
 fn allowed_hosts(config: &Config, address: SocketAddr) -> Vec<String> {
     let mut hosts = config.host.clone();
@@ -461,6 +391,17 @@ fn allowed_hosts(config: &Config, address: SocketAddr) -> Vec<String> {
         hosts.push(format!("localhost:{}", address.port()));
     }
     hosts
+}
+
+/// Returns the limits of one shard. The limit on the size of the journals holds for all shards together.
+fn shard_limits(config: &Config, shards: u16) -> hub::HubLimits {
+    let max_wait_ms = i64::try_from(config.wire.max_reply_wait.as_millis()).unwrap_or(i64::MAX);
+    let max_bytes = config.hub.retention.max_bytes.map(|max| max / u64::from(shards));
+    hub::HubLimits {
+        max_wait_ms,
+        retention: journal::Retention { max_bytes, ..config.hub.retention },
+        ..config.hub
+    }
 }
 
 /// Tells the service manager about a change of state, if it started the hub with `NOTIFY_SOCKET` (`Type=notify` in a
@@ -535,34 +476,6 @@ fn bind_unix_socket(config: &Config) -> Result<Option<(UnixSocket, PathBuf)>, St
     let socket = UnixSocket::bind_locked(&path)
         .map_err(|error| format!("cannot listen on {}: {}", path.display(), describe_io_error(&error)))?;
     Ok(Some((socket, path)))
-}
-
-/// Opens the journal.
-fn open_journal(config: &Config) -> Result<OpenedJournal, String> {
-    if config.memory {
-        let journal = Box::new(MemoryJournal::default());
-        return Ok(OpenedJournal { journal, status: None, ownership: JournalOwnership::default() });
-    }
-    #[cfg(feature = "postgres")]
-    if let Some(address) = &config.database {
-        return database_journal::open(address.expose(), config);
-    }
-    create_data_dir(&config.data)?;
-    let path = config.data.join(JOURNAL_FILE_NAME);
-    let sqlite = SqliteJournal::open(&path, &config.journal).map_err(|error| {
-        let hint = match &error {
-            JournalError::EntriesLost(_) => "; restore a backup, or start once with --accept-loss",
-            _ => "",
-        };
-        format!("{}: {error}{hint}", path.display())
-    })?;
-    let settings = sqlite.effective_settings().map_err(|error| error.to_string())?;
-    let durability_settings =
-        settings.iter().filter(|(name, _)| ["journal_mode", "synchronous"].contains(name));
-    let effective: Vec<_> = durability_settings.map(|(name, value)| format!("{name}={value}")).collect();
-    let status = format!("journal {}: {}", path.display(), effective.join(" "));
-    let ownership = JournalOwnership::default();
-    Ok(OpenedJournal { journal: Box::new(sqlite), status: Some(status), ownership })
 }
 
 fn create_data_dir(path: &Path) -> Result<(), String> {

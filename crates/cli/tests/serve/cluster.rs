@@ -365,10 +365,7 @@ impl Campaign {
         let fault = *self.random.choose_one(&[Fault::Kill, Fault::Pause, Fault::Cut, Fault::LosePrimary]);
         println!("round {}: {fault:?}", self.rounds);
         self.restart_nodes();
-        let active = self.check();
-        if self.rounds.is_multiple_of(5) {
-            self.start_session(active);
-        }
+        let active = if self.rounds.is_multiple_of(5) { self.start_session() } else { self.check() };
         self.rounds += 1;
         let fault_after = self.acknowledged.events.len() + self.random.below(16) + 1;
         let (is_due, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -444,48 +441,63 @@ impl Campaign {
         }
     }
 
-    /// Starts a session with a question that nobody has answered.
-    fn start_session(&mut self, active: usize) {
+    /// Checks what was acknowledged in the last session, and starts another one. Returns the active node.
+    fn start_session(&mut self) -> usize {
+        self.check();
         self.accepts += self.acknowledged.accepted_count();
-        let client = self.nodes[active].client();
-        self.subscription = client.subscribe(REPLY_CAPABILITIES);
-        let mut stream = client.open_event_stream(&self.subscription, None);
-        self.session = client.start_session();
-        self.first_event_id = loop {
-            let (kind, id, event) = stream.next();
-            if kind == "session.started" && event["session_id"] == self.session.as_str() {
-                break id;
+        let (active, started) = self.on_active_node(|client| {
+            let subscription = client.subscribe(REPLY_CAPABILITIES);
+            let mut stream = client.open_event_stream(&subscription, None);
+            let session = client.start_session();
+            loop {
+                let (kind, id, event) = stream.next();
+                if kind == "session.started" && event["session_id"] == session.as_str() {
+                    return (session, subscription, id);
+                }
             }
-        };
+        });
+        (self.session, self.subscription, self.first_event_id) = started;
         self.acknowledged = AcknowledgedState::default();
+        active
     }
 
     /// Asserts on an active node that everything acknowledged is there. Returns the node.
     fn check(&mut self) -> usize {
+        let (session, subscription) = (self.session.clone(), self.subscription.clone());
+        let (first_event_id, acknowledged) =
+            (self.first_event_id.clone(), std::mem::take(&mut self.acknowledged));
+        let (active, ()) = self.on_active_node(|client| {
+            if !session.is_empty() {
+                assert_acknowledged(client, &session, &subscription, &first_event_id, &acknowledged);
+            }
+        });
+        self.acknowledged = acknowledged;
+        active
+    }
+
+    /// Runs `action` on an active node. If it fails because the node lost its lease or its database meanwhile, which happens on a
+    /// busy machine, runs it again. Returns the node and the result.
+    fn on_active_node<T>(&mut self, action: impl Fn(&TestClient) -> T) -> (usize, T) {
+        let mut failures = 0;
         loop {
             let active = wait_for_active(&mut self.nodes, None);
-            if self.session.is_empty() {
-                return active;
-            }
             let client = self.nodes[active].client();
-            let result = catch_unwind(AssertUnwindSafe(|| {
-                assert_acknowledged(
-                    &client,
-                    &self.session,
-                    &self.subscription,
-                    &self.first_event_id,
-                    &self.acknowledged,
-                );
-            }));
-            match result {
-                Ok(()) => return active,
-                // The lease of a node may end just after it was found to be active.
-                Err(_) if !self.nodes[active].is_active() => self.restart_nodes(),
-                Err(failure) => resume_unwind(failure),
+            match catch_unwind(AssertUnwindSafe(|| action(&client))) {
+                Ok(result) => return (active, result),
+                Err(failure) if failures == MAX_FAILURES => resume_unwind(failure),
+                Err(_) => failures += 1,
             }
+            // A node that lost its lease takes a moment to exit.
+            while self.nodes[active].is_running() && !self.nodes[active].is_active() {
+                std::thread::yield_now();
+            }
+            self.restart_nodes();
         }
     }
 }
+
+/// How often a check is repeated. What is really lost stays lost.
+const MAX_FAILURES: u32 = 3;
 
 fn acknowledged_since(acknowledged: &AcknowledgedState, before: usize) -> usize {
     acknowledged.events.len().saturating_sub(before)

@@ -37,6 +37,7 @@ mod request_urls;
 mod sayso_crate;
 mod session_lifecycle;
 mod several_agents;
+mod shards;
 mod shell_example;
 mod sign_in;
 mod slow_clients;

@@ -1,5 +1,6 @@
 //! The real binary with every transport enabled, an agent over HTTP, and listeners with tokens.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command};
 use std::sync::OnceLock;
@@ -13,6 +14,20 @@ use testing::cli::{binary, create_token};
 use crate::sse;
 use crate::transport::{ListenerConnection, TransportKind};
 use testing::http::TestClient;
+
+/// The number of shards of the hubs in the second run of each test. The sessions of the tests are in shard 2, and listeners
+/// hear all three.
+pub(crate) const SEVERAL_SHARDS: u16 = 3;
+
+thread_local! {
+    /// The number of shards of the hubs that the test of this thread starts.
+    static SHARDS: Cell<u16> = const { Cell::new(1) };
+}
+
+/// Sets the number of shards of the hubs that this thread starts.
+pub(crate) fn set_shards(shards: u16) {
+    SHARDS.set(shards);
+}
 
 /// A hub with every transport enabled.
 pub(crate) struct TransportHub {
@@ -34,6 +49,7 @@ impl TransportHub {
         let mut command = Command::new(binary());
         command.args(["serve", "--listen", "127.0.0.1:0", "--tokens"]).arg(&test_tokens().file);
         command.arg("--unix").arg(&socket).args(extra_args);
+        command.env("SAYSO_HUB_SHARDS", SHARDS.get().to_string());
         if cfg!(feature = "grpc") {
             command.args(["--grpc-listen", "127.0.0.1:0"]);
         }

@@ -1,7 +1,8 @@
 //! One table of behaviours, run on each transport against the real binary.
 //!
 //! A row is a behaviour, with a note on how the transports differ. A column is a transport. Each cell is a test, named
-//! `TRANSPORT::BEHAVIOUR`, with its own hub as a child process and an agent on HTTP.
+//! `TRANSPORT::BEHAVIOUR`, with its own hub as a child process and an agent on HTTP. It runs a second time with a hub of
+//! several shards, named `TRANSPORT::shards::BEHAVIOUR`.
 
 #![allow(
     clippy::expect_used,
@@ -221,10 +222,13 @@ const BEHAVIOURS: &[Behaviour] = &[
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let cells = BEHAVIOURS.iter().flat_map(|row| TransportKind::ALL.iter().map(move |kind| (row, *kind)));
+    let cells = cells.flat_map(|(row, kind)| [1, fixture::SEVERAL_SHARDS].map(|shards| (row, kind, shards)));
     let trials = cells
-        .map(|(row, kind)| {
-            let name = format!("{}::{}", kind.name(), row.name);
+        .map(|(row, kind, shards)| {
+            let folder = if shards > 1 { "shards::" } else { "" };
+            let name = format!("{}::{folder}{}", kind.name(), row.name);
             Trial::test(name, move || {
+                fixture::set_shards(shards);
                 std::panic::catch_unwind(|| (row.run)(kind)).map_err(|panic| {
                     let string = panic.downcast_ref::<String>().map(String::as_str);
                     let message =

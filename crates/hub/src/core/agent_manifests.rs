@@ -162,6 +162,57 @@ impl Core {
         HubReply::Done
     }
 
+    /// Returns the manifests that agents published, each with its agent and as its author wrote it.
+    pub fn documents_of_agents(&self) -> Vec<(Arc<str>, String)> {
+        let text = |manifest: &AgentManifest| {
+            manifest.document.signed.clone().unwrap_or_else(|| manifest.document.json.clone())
+        };
+        self.manifests.from_agents.iter().map(|(agent, manifest)| (agent.clone(), text(manifest))).collect()
+    }
+
+    /// Makes the manifests that agents published the same as those of another shard. Call it before the first turn.
+    pub fn adopt_documents_of_agents(
+        &mut self,
+        documents: &[(Arc<str>, String)],
+    ) -> Result<(), JournalError> {
+        let own = self.documents_of_agents();
+        for (agent, _) in own.iter().filter(|(agent, _)| !documents.iter().any(|(other, _)| other == agent)) {
+            self.replicate_manifest(agent, None);
+        }
+        for (agent, document) in documents.iter().filter(|document| !own.contains(document)) {
+            self.replicate_manifest(agent, Some(document));
+        }
+        let staged = std::mem::take(&mut self.staged);
+        self.write_batch(&staged.writes)?;
+        for action in staged.post_commit {
+            if let PostCommit::ApplyManifest(change) = action {
+                self.apply_manifest(change);
+            }
+        }
+        Ok(())
+    }
+
+    /// Handles `HubCommand::ReplicateManifest`. The shard that decided about the manifest has checked it.
+    pub(super) fn replicate_manifest(&mut self, agent: &str, document: Option<&str>) -> HubReply {
+        let agent: Arc<str> = agent.into();
+        let Some(text) = document else {
+            self.stage_manifest(agent, None);
+            return HubReply::Done;
+        };
+        let unverified = || {
+            Some(AgentManifest {
+                document: ManifestDocument::parse(text).ok()?,
+                trust: ManifestTrust::Unverified,
+            })
+        };
+        let Some(manifest) = self.manifests.verify(text).ok().or_else(unverified) else {
+            return HubReply::NotFound;
+        };
+        let record = write_record(text);
+        self.stage_manifest(agent, Some((manifest, record)));
+        HubReply::Done
+    }
+
     /// Checks that the token may publish a manifest of this agent, that the operator has configured none for it, that the
     /// name in the manifest is acceptable, and that the limit on manifests is not reached.
     fn check_manifest_allowed(

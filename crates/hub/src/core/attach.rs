@@ -7,7 +7,7 @@ use std::sync::Arc;
 use aaep::event::{Event, Payload, Verbosity};
 use aaep::json::{JsonWriter, Tape, TapeWriter};
 use aaep::shaping::{self, Shaper, ShapingTerms};
-use aaep::{SessionId, SubscriptionId};
+use aaep::{EventId, SessionId, SubscriptionId};
 use journal::Position;
 use seal::UnixMillis;
 
@@ -21,7 +21,8 @@ use super::{CommittedEvent, Core, PostCommit, TurnContext, hub_messages};
 use crate::command::{HubReply, TurnOutput};
 use crate::compose::{self, EnvelopeFields, SessionSnapshot};
 use crate::delivery::{CloseReason, Frame, OrderingClass, position_from_id, position_to_id};
-use crate::{ListenerId, Principal, Scope};
+use crate::shards::{UNKNOWN_ID, has_shard_number, is_log_position};
+use crate::{ListenerId, Principal, ResumeCursor, Scope, Shard};
 
 /// A replay starts this many events before the resume position, to recreate text that was held back or merged there.
 const REPLAY_LOOKBACK_EVENTS: u64 = 256;
@@ -68,7 +69,8 @@ impl Core {
             return HubReply::NotFound;
         };
         let start = match (start, &live.resume_after) {
-            (AttachPoint::Now, Some(after)) => AttachPoint::Event(after.to_string()),
+            (AttachPoint::Now, Some(after)) => AttachPoint::Event(own_start(&self.shard, after)),
+            (AttachPoint::Event(id), _) => AttachPoint::Event(own_entry(&self.shard, &id)),
             (start, _) => start,
         };
         // A second connection replaces the first.
@@ -166,6 +168,8 @@ impl Core {
             AttachPoint::Now | AttachPoint::Start => None,
         };
         self.record_resume(last_event_id.as_ref().map(|_| missed.is_some()), listener, outputs);
+        let is_resumed = missed.is_some();
+        let spans_shards = self.shard.map.of_scope(&scope).len() > 1;
         let private_frames = missed.unwrap_or_else(|| {
             // Feed recent events to the new group's shaper and discard its output, so that text is split the same way no
             // matter when the group was created.
@@ -177,6 +181,12 @@ impl Core {
         });
         let has_resume_id = last_event_id.is_some() || !private_frames.is_empty();
         let from = (!has_resume_id).then(|| resume_position(&shaper, self.last_position));
+        let origin_id = spans_shards.then(|| match (last_event_id, from) {
+            (Some(id), _) if is_resumed => id.into(),
+            (_, Some(position)) => self.resume_id(position).into(),
+            // A client that disconnects before it has received these frames must receive them again.
+            _ => UNKNOWN_ID.into(),
+        });
         // Events that are held because of earlier terms concern only this listener.
         let needs_private_group = periods.len() > 1 && shaper.oldest_position().is_some();
         let group = if needs_private_group {
@@ -187,12 +197,27 @@ impl Core {
         if let Some(live) = self.subscriptions.get_mut(&subscription) {
             live.listener = Some((listener, Some(group)));
         }
-        outputs.push(TurnOutput::Join { listener, group, private_frames, resume_position: from });
+        outputs.push(TurnOutput::Join { listener, group, private_frames, resume_position: from, origin_id });
+    }
+
+    /// Returns an id for a log position, from which a listener of several shards can resume. The id of the event there is
+    /// valid for every subscription; the position itself is valid only for the current one.
+    fn resume_id(&mut self, position: u64) -> String {
+        let before = Position::new(position.saturating_sub(1));
+        let stored = self.journal.events(before, 1).ok().and_then(|mut page| page.pop());
+        match stored.filter(|stored| stored.position.get() == position) {
+            Some(stored) => stored.event_id,
+            None => position_to_id(position),
+        }
     }
 
     /// Whether all events after this event can be replayed. An id that encodes a log position is not accepted here: it
     /// is valid only for the subscription that received it, and means nothing in a new log.
+    /// The cursor of a listener of several shards is always accepted; each shard that cannot resume sends a gap message.
     pub(super) fn can_resume_after(&mut self, event: &str) -> bool {
+        if !self.shard.map.is_single() && ResumeCursor::parse(event).is_some() {
+            return true;
+        }
         let position = self.journal.event_position(event).ok().flatten().map(Position::get);
         position.is_some_and(|position| self.can_replay_from(position))
     }
@@ -374,7 +399,10 @@ impl Core {
         }
         if !frames.is_empty() {
             // Clients must resume from the end of the log, not from one of these frames.
-            frames.push(Arc::new(Frame::resume_position(&position_to_id(self.last_position))));
+            let position = self.last_position;
+            let spans_shards = self.shard.map.of_scope(scope).len() > 1;
+            let id = if spans_shards { self.resume_id(position) } else { position_to_id(position) };
+            frames.push(Arc::new(Frame::resume_position(&id)));
         }
         frames
     }
@@ -474,6 +502,26 @@ impl Core {
     }
 }
 
+/// Returns where a listener resumes in this shard: the shard's own entry in a cursor of several shards, or the id itself.
+///
+/// An event from before the hub had several shards is in shard 0. The other shards were empty then.
+fn own_entry(shard: &Shard, id: &str) -> String {
+    if shard.map.was_single() && shard.index > 0 && EventId::parse(id).is_ok() && !has_shard_number(id) {
+        return position_to_id(0);
+    }
+    let cursor = if shard.map.is_single() { None } else { ResumeCursor::parse(id) };
+    cursor.map_or_else(
+        || id.to_owned(),
+        |cursor| cursor.get(shard.index).unwrap_or_else(|| UNKNOWN_ID.to_owned()),
+    )
+}
+
+/// Like [`own_entry`], for a new subscription. A position in the log means nothing to it, except for the start of the log.
+fn own_start(shard: &Shard, after: &str) -> String {
+    let id = own_entry(shard, after);
+    if is_log_position(&id) { UNKNOWN_ID.to_owned() } else { id }
+}
+
 /// Returns the main producer of an event's session, which decides who receives the event. The hub names it in events of
 /// other producers, in an extension that agents cannot write.
 fn main_producer(event: &Event) -> Cow<'_, str> {
@@ -509,5 +557,5 @@ fn gap_frame(subscription: &SubscriptionId, last_event_id: &str) -> Arc<Frame> {
         writer.text(text);
     }
     writer.close_object();
-    Arc::new(Frame::message(&writer.finish()))
+    Arc::new(Frame::gap(&writer.finish()))
 }

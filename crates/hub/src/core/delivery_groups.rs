@@ -27,8 +27,9 @@ struct DeliveryGroup {
 }
 
 impl DeliveryGroups {
-    pub(super) fn new(limits: shaping::ShaperLimits) -> Self {
-        Self { limits, ..Self::default() }
+    /// Creates the groups of a shard. Their ids are unique among all shards.
+    pub(super) fn new(limits: shaping::ShaperLimits, shard: u16) -> Self {
+        Self { limits, last_id: DeliveryGroupId::first_of(shard).0, ..Self::default() }
     }
 
     /// Adds a listener to the group with these terms and this scope. If there is no such group, creates it with

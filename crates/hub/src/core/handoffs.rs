@@ -19,12 +19,13 @@ use super::producers::{SessionRole, producer_refusal};
 use super::publish::EventBatch;
 use super::supplied_summary::SuppliedSummary;
 use super::{Core, OwnedEntry, TurnContext};
-use crate::Principal;
 use crate::command::{
     AgentNotice, HandoffOutcome, HandoffResult, HubReply, LimitReached, MalformedRequest, RequestBody,
     RequestId,
 };
 use crate::compose::SaysoExtension;
+use crate::shards::{CountGuard, CountKind, CountRequest};
+use crate::{HandoffLimits, Principal};
 
 /// How many outcomes of a session are repeated to an agent that reconnects. Older ones are read from the journal.
 const MAX_REMEMBERED_PER_SESSION: usize = 16;
@@ -45,6 +46,8 @@ pub(super) struct OpenHandoff {
     /// The event that requests it.
     pub(super) event_id: Arc<str>,
     agent: Arc<str>,
+    /// Counts the hand-off, if there are several shards.
+    _count: Option<Arc<CountGuard>>,
 }
 
 impl HandoffRegistry {
@@ -146,11 +149,8 @@ impl Core {
             return Err(producer_refusal("/producer", found));
         }
         let timeout_ms = self.handoff_timeout_ms(&root)?;
-        self.check_handoff_limits(session, &root)?;
-        let mut random = [0; 16];
-        self.fill_random(&mut random);
-        let token =
-            ReplyToken::generate(&mut |bytes: &mut [u8]| bytes.copy_from_slice(&random[..bytes.len()]));
+        let count = self.check_handoff_limits(session, &root)?;
+        let token = self.new_reply_token();
         let deadline = context.now.saturating_add(timeout_ms);
         let Some(live) = self.sessions.get(session) else { return Err(HubReply::NotFound) };
         let (agent, person) = (live.agent.clone(), live.person.clone());
@@ -172,7 +172,8 @@ impl Core {
         });
         let target = root.member("target_kind").and_then(|target| target.text());
         let is_queue = target.is_some_and(|target| *target == *HandoffTarget::EscalationQueue.as_str());
-        let handoff = OpenHandoff { session: session.clone(), deadline, event_id, agent: agent.clone() };
+        let handoff =
+            OpenHandoff { session: session.clone(), deadline, event_id, agent: agent.clone(), _count: count };
         self.handoffs.insert(token.clone(), handoff);
         let has_receiver = self
             .subscriptions
@@ -197,7 +198,12 @@ impl Core {
         }
     }
 
-    fn check_handoff_limits(&self, session: &SessionId, request: &JsonValue<'_>) -> Result<(), HubReply> {
+    /// Checks the limits, and counts the hand-off together with those of the other shards.
+    fn check_handoff_limits(
+        &self,
+        session: &SessionId,
+        request: &JsonValue<'_>,
+    ) -> Result<Option<Arc<CountGuard>>, HubReply> {
         let limits = &self.limits.handoffs;
         if self.handoffs.open_in(session).next().is_some() {
             return Err(LimitReached::HandoffsPerSession.into());
@@ -214,7 +220,25 @@ impl Core {
         if request.member("packaged_context").is_some_and(|context| context.source().len() > max) {
             return Err(MalformedRequest::HandoffContextTooLarge { max }.into());
         }
-        Ok(())
+        self.count_handoff(agent.as_deref().unwrap_or_default(), limits).map_err(|kind| match kind {
+            CountKind::HandoffsOfAgent => {
+                LimitReached::HandoffsPerAgent { max: limits.max_open_per_agent }.into()
+            }
+            _ => LimitReached::Handoffs.into(),
+        })
+    }
+
+    /// Counts a hand-off together with those of the other shards.
+    fn count_handoff(
+        &self,
+        agent: &str,
+        limits: &HandoffLimits,
+    ) -> Result<Option<Arc<CountGuard>>, CountKind> {
+        let requests = [
+            CountRequest { kind: CountKind::HandoffsOfAgent, key: agent, max: limits.max_open_per_agent },
+            CountRequest { kind: CountKind::Handoffs, key: "", max: limits.max_open_total },
+        ];
+        Ok(self.count_with_other_shards(&requests)?.map(Arc::new))
     }
 
     /// Handles `sayso:handoff.acknowledge` and `sayso:handoff.reject`. The first valid answer counts.
@@ -374,11 +398,7 @@ impl Core {
         if until <= context.now {
             return ControlFlow::Break(Some(HubReply::QuestionPending));
         }
-        if self.pending_waits.count_for_principal(&principal.name) >= self.limits.waits_per_principal {
-            return ControlFlow::Break(Some(LimitReached::Waits.into()));
-        }
-        self.pending_waits.insert(request, until, token.clone(), principal.name.clone());
-        ControlFlow::Break(None)
+        ControlFlow::Break(self.start_wait(request, principal, token, until).err())
     }
 
     /// Restores a hand-off from the ledger. Returns whether the record is that of a hand-off.
@@ -388,7 +408,15 @@ impl Core {
         else {
             return false;
         };
-        self.handoffs.insert(token, OpenHandoff { session, deadline: stored.deadline, event_id, agent });
+        // What is stored counts, even if the limits are lower now.
+        let unlimited = HandoffLimits {
+            max_open_per_agent: usize::MAX,
+            max_open_total: usize::MAX,
+            ..self.limits.handoffs
+        };
+        let _count = self.count_handoff(&agent, &unlimited).ok().flatten();
+        let handoff = OpenHandoff { session, deadline: stored.deadline, event_id, agent, _count };
+        self.handoffs.insert(token, handoff);
         true
     }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use aaep::ReplyToken;
+
 use super::{Core, TurnContext};
 
 impl Core {
@@ -17,9 +19,22 @@ impl Core {
         id.clear();
         id.push_str(prefix);
         id.push_str(str::from_utf8(&digits).unwrap_or_default());
+        id.push_str(&self.id_suffix);
         let result = Arc::from(id.as_str());
         self.scratch.id_text = id;
         result
+    }
+
+    /// Creates a reply token from 16 random bytes.
+    pub(super) fn new_reply_token(&mut self) -> ReplyToken {
+        let mut random = [0; 16];
+        self.fill_random(&mut random);
+        let token =
+            ReplyToken::generate(&mut |bytes: &mut [u8]| bytes.copy_from_slice(&random[..bytes.len()]));
+        if self.id_suffix.is_empty() {
+            return token;
+        }
+        ReplyToken::parse(&format!("{token}{}", self.id_suffix)).unwrap_or(token)
     }
 }
 

@@ -54,8 +54,10 @@ use crate::command::{
 };
 use crate::delivery::Frame;
 use crate::owned_entry::OwnedEntry;
+use crate::shards::{CountGuard, CountKind, CountRequest};
 use crate::telemetry::{HubMetrics, LogEvent};
-use crate::{AgentConnectionId, HubLimits, Principal};
+use crate::{AgentConnectionId, HubLimits, Principal, Shard};
+pub(crate) use sessions::{read_producer, requested_by};
 pub(crate) use supplied_summary::SuppliedSummary;
 
 use agent_connections::AgentConnections;
@@ -64,7 +66,7 @@ use attach::AttachPoint;
 use delivery_groups::DeliveryGroups;
 use handoffs::HandoffRegistry;
 use pending_waits::PendingWaits;
-use rate_limit::PerMinuteLimiter;
+pub(crate) use rate_limit::PerMinuteLimiter;
 use scratch::{RandomPool, ScratchBuffers};
 use subscription::LiveSubscription;
 use token_registry::TokenRegistry;
@@ -102,10 +104,12 @@ pub struct Core {
     delivery_groups: DeliveryGroups,
     questions: QuestionRegistry<RandomState>,
     handoffs: HandoffRegistry,
-    critical_limiter: PerMinuteLimiter,
-    question_limiter: PerMinuteLimiter,
-    /// Limits the bytes that each token publishes.
-    byte_limiter: PerMinuteLimiter,
+    /// Which shard of the hub this is.
+    shard: Shard,
+    /// What ends the ids that this shard creates.
+    id_suffix: Box<str>,
+    /// Counts the open questions, if there are several shards.
+    question_counts: HashMap<ReplyToken, CountGuard>,
     pending_waits: PendingWaits,
     agent_connections: AgentConnections,
     /// One entry per open session, at or before the end of its lease. Renewing a lease does not update the entry; when
@@ -191,8 +195,20 @@ enum PostCommit {
 }
 
 impl Core {
-    /// Creates the hub with the state that is stored in the journal.
+    /// Creates the only shard of a hub, with the state that is stored in the journal.
     pub fn new(
+        journal: Box<dyn Journal>,
+        producer: Producer,
+        limits: HubLimits,
+        random: impl FnMut(&mut [u8]) + Send + 'static,
+        now: UnixMillis,
+    ) -> Result<Self, journal::JournalError> {
+        Self::in_shard(Shard::default(), journal, producer, limits, random, now)
+    }
+
+    /// Creates one shard of a hub, with the state that is stored in its journal.
+    pub fn in_shard(
+        shard: Shard,
         journal: Box<dyn Journal>,
         producer: Producer,
         limits: HubLimits,
@@ -212,12 +228,11 @@ impl Core {
             manifests: ManifestRegistry::default(),
             orphans: HashSet::new(),
             listeners: HashMap::new(),
-            delivery_groups: DeliveryGroups::new(limits.shaping),
+            delivery_groups: DeliveryGroups::new(limits.shaping, shard.index),
             questions: QuestionRegistry::new(limits.questions, RandomState::new()),
             handoffs: HandoffRegistry::default(),
-            critical_limiter: PerMinuteLimiter::default(),
-            question_limiter: PerMinuteLimiter::default(),
-            byte_limiter: PerMinuteLimiter::default(),
+            id_suffix: shard.id_suffix().into(),
+            question_counts: HashMap::new(),
             pending_waits: PendingWaits::default(),
             agent_connections: AgentConnections::default(),
             lease_checks: BTreeSet::new(),
@@ -233,6 +248,7 @@ impl Core {
             counters: Arc::default(),
             trimmed_up_to: 0,
             next_trim_at: now,
+            shard,
         };
         if core.restore(now)? {
             core.void_consents(now)?;
@@ -250,6 +266,11 @@ impl Core {
     /// Sets the language of sessions that state none. The default is [`DEFAULT_LANGUAGE`].
     pub fn set_default_language(&mut self, language: &str) {
         self.default_language = language.into();
+    }
+
+    /// Returns which shard of the hub this is.
+    pub fn shard(&self) -> &Shard {
+        &self.shard
     }
 
     /// Returns the limits.
@@ -350,6 +371,7 @@ impl Core {
             HubCommand::SetValidTokens { principals } => self.set_valid_tokens(principals, context),
             HubCommand::EndSignIn { token_digest, id } => self.end_sign_in(token_digest, *id, context),
             HubCommand::Subscribe { request } => self.subscribe(principal, request.as_deref(), context),
+            HubCommand::AddSubscription { accepted } => self.add_subscription(principal, accepted, context),
             HubCommand::Attach { subscription, last_event_id, listener } => {
                 let start = last_event_id.clone().map_or(AttachPoint::Now, AttachPoint::Event);
                 self.attach(principal, subscription, start, *listener, context)
@@ -372,12 +394,22 @@ impl Core {
                 self.handle_message(principal, Some(subscription), message, context)?
             }
             HubCommand::Start { body, idempotency_key: key } => {
-                self.start_session(principal, body, key.as_deref(), context)
+                self.start_session(principal, body, key.as_deref(), false, context)
+            }
+            HubCommand::StartWithForeignParent { body, idempotency_key: key } => {
+                self.start_session(principal, body, key.as_deref(), true, context)
+            }
+            HubCommand::CheckParent { session } => self.check_parent(principal, session),
+            HubCommand::FindResponse { body, idempotency_key: key } => {
+                self.find_start_response(principal, body, key)
             }
             HubCommand::PublishManifest { document } => {
                 self.publish_manifest_of_agent(principal, document, context)
             }
             HubCommand::DeleteManifest => self.delete_manifest_of_agent(principal),
+            HubCommand::ReplicateManifest { agent, document } => {
+                self.replicate_manifest(agent, document.as_deref())
+            }
             HubCommand::Publish { session, events, idempotency_key: key } => {
                 self.publish(principal, session, events, key.as_deref(), context)
             }
@@ -564,6 +596,15 @@ impl Core {
         self.restore(now)?;
         self.agent_connections.retain_sessions(|session| self.sessions.contains_key(session));
         Ok(())
+    }
+
+    /// Counts an open item together with those of the other shards. The guard ends the count. If there is only one shard,
+    /// nothing is counted, because the shard knows all items.
+    fn count_with_other_shards(
+        &self,
+        requests: &[CountRequest<'_>],
+    ) -> Result<Option<CountGuard>, CountKind> {
+        if self.shard.map.is_single() { Ok(None) } else { self.shard.limits.acquire(requests).map(Some) }
     }
 
     fn fill_random(&mut self, bytes: &mut [u8]) {

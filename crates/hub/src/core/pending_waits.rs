@@ -8,6 +8,7 @@ use aaep::ReplyToken;
 use seal::UnixMillis;
 
 use crate::command::{HubReply, RequestId};
+use crate::shards::CountGuard;
 
 #[derive(Default)]
 pub(super) struct PendingWaits {
@@ -23,6 +24,8 @@ struct PendingWait {
     until: UnixMillis,
     token: ReplyToken,
     principal: Arc<str>,
+    /// Counts the wait, if there are several shards.
+    _count: Option<CountGuard>,
 }
 
 impl PendingWaits {
@@ -32,12 +35,13 @@ impl PendingWaits {
         until: UnixMillis,
         token: ReplyToken,
         principal: Arc<str>,
+        count: Option<CountGuard>,
     ) {
         self.remove(request);
         self.by_time.insert((until, request));
         self.by_token.entry(token.clone()).or_default().insert(request);
         *self.count_by_principal.entry(principal.clone()).or_default() += 1;
-        self.open.insert(request, PendingWait { until, token, principal });
+        self.open.insert(request, PendingWait { until, token, principal, _count: count });
     }
 
     /// Returns the question that a request waits for.
@@ -57,7 +61,7 @@ impl PendingWaits {
 
     /// Removes a wait.
     pub(super) fn remove(&mut self, request: RequestId) {
-        let Some(PendingWait { until, token, principal }) = self.open.remove(&request) else { return };
+        let Some(PendingWait { until, token, principal, .. }) = self.open.remove(&request) else { return };
         self.by_time.remove(&(until, request));
         if let Some(requests) = self.by_token.get_mut(&token) {
             requests.remove(&request);
@@ -155,7 +159,7 @@ mod tests {
                 model.retain(|wait| !is_removed(wait));
                 let mut replied = match operation {
                     WaitOperation::Insert(id, until, token_number, principal) => {
-                        waits.insert(RequestId(id), UnixMillis::new(until), token(token_number), principal.to_string().into());
+                        waits.insert(RequestId(id), UnixMillis::new(until), token(token_number), principal.to_string().into(), None);
                         model.push((id, until, token_number, principal));
                         expected.clear();
                         Vec::new()

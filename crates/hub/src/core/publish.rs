@@ -159,13 +159,13 @@ impl Core {
         }
         let limits = self.critical_limits(session, role);
         let is_reached = |limit: &&RateLimit| {
-            !self.critical_limiter.allows(&limit.key, critical_count, limit.max, context.now)
+            !self.shard.limits.criticals.allows(&limit.key, critical_count, limit.max, context.now)
         };
         if let Some(reached) = limits.iter().find(is_reached) {
             return Err(reached.refusal.clone().into());
         }
         for limit in &limits {
-            self.critical_limiter.record(&limit.key, critical_count, context.now);
+            self.shard.limits.criticals.record(&limit.key, critical_count, context.now);
         }
         Ok(())
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use aaep::check::has_visible_character;
 use aaep::consent::{
-    AskError, BoundAction, ConsentOutcome, IgnoreReason, Question, QuestionStatus, Resolution, ResolvedBy,
-    StagedChange,
+    AskError, BoundAction, ConsentOutcome, IgnoreReason, LimitScope, Question, QuestionStatus, Resolution,
+    ResolvedBy, StagedChange,
 };
 use aaep::event::{AgentState, Event, EventType};
 use aaep::json::{JsonKind, JsonValue, Tape};
@@ -31,6 +31,7 @@ use crate::command::{
 };
 use crate::compose::{self, InvalidEvent, SaysoExtension};
 use crate::reply::answer_code;
+use crate::shards::{CountGuard, CountKind, CountRequest};
 
 impl Core {
     /// Handles `POST /agent/v1/sessions/{id}/confirmations` and `…/clarifications`.
@@ -58,14 +59,14 @@ impl Core {
         live.last_seen = Some(context.now);
         let limits = self.question_limits(session, &role, is_clarification);
         let is_reached =
-            |limit: &&RateLimit| !self.question_limiter.allows(&limit.key, 1, limit.max, context.now);
+            |limit: &&RateLimit| !self.shard.limits.questions.allows(&limit.key, 1, limit.max, context.now);
         if let Some(reached) = limits.iter().find(is_reached) {
             return reached.refusal.clone().into();
         }
         match self.open_question(session, &role, body, is_clarification, context) {
             Ok((reply_token, deadline)) => {
                 for limit in &limits {
-                    self.question_limiter.record(&limit.key, 1, context.now);
+                    self.shard.limits.questions.record(&limit.key, 1, context.now);
                 }
                 let reply = HubReply::QuestionOpened { reply_token, deadline };
                 self.finish_request(principal, keyed_request.as_ref(), &reply, context);
@@ -89,10 +90,7 @@ impl Core {
         if root.kind() != JsonKind::Object {
             return Err(MalformedRequest::QuestionNotObject.into());
         }
-        let mut random = [0; 16];
-        self.fill_random(&mut random);
-        let token =
-            ReplyToken::generate(&mut |bytes: &mut [u8]| bytes.copy_from_slice(&random[..bytes.len()]));
+        let token = self.new_reply_token();
         refuse_duplicate_members(&root)?;
         if root.member("reply_token").is_some() {
             let name = "reply_token".to_owned();
@@ -167,6 +165,7 @@ impl Core {
             return Err(HubReply::NotFound);
         };
         let (committed, agent, person) = (committed.clone(), agent.clone(), person.clone());
+        let count = self.count_question(&committed.event.envelope.producer.agent_id)?;
         let repliers = self.find_repliers(&committed.event, &agent, person.as_deref());
         let change = self
             .questions
@@ -176,8 +175,27 @@ impl Core {
             ConsentOutcome::Opened(opened) => Some(opened.deadline),
             _ => None,
         });
+        if let Some((token, count)) =
+            change.questions().last().map(|question| &question.token).cloned().zip(count)
+        {
+            self.question_counts.insert(token, count);
+        }
         self.stage_question_change(change, context);
         Ok(deadline.unwrap_or(UnixMillis::MAX))
+    }
+
+    /// Counts a new question together with those of the other shards. Its own shard also checks the limits.
+    fn count_question(&self, agent: &str) -> Result<Option<CountGuard>, HubReply> {
+        let limits = &self.limits.questions;
+        let requests = [
+            CountRequest { kind: CountKind::QuestionsOfAgent, key: agent, max: limits.max_open_per_agent },
+            CountRequest { kind: CountKind::Questions, key: "", max: limits.max_open_total },
+        ];
+        self.count_with_other_shards(&requests).map_err(|kind| {
+            let is_of_agent = kind == CountKind::QuestionsOfAgent;
+            let scope = if is_of_agent { LimitScope::Agent } else { LimitScope::Total };
+            question_refusal(&AskError::TooMany(scope))
+        })
     }
 
     /// Returns the subscriptions that receive this question and may answer it.
@@ -265,6 +283,7 @@ impl Core {
     }
 
     fn stage_resolution(&mut self, resolution: &Resolution) {
+        self.question_counts.remove(&resolution.token);
         self.staged.writes.push(OwnedEntry::QuestionDecided {
             token: resolution.token.clone(),
             decision: answer_code(&resolution.answer).to_owned(),
@@ -377,12 +396,7 @@ impl Core {
                 if until <= context.now {
                     return Some(HubReply::QuestionPending);
                 }
-                if self.pending_waits.count_for_principal(&principal.name) >= self.limits.waits_per_principal
-                {
-                    return Some(LimitReached::Waits.into());
-                }
-                self.pending_waits.insert(request, until, token.clone(), principal.name.clone());
-                return None;
+                return self.start_wait(request, principal, token, until).err();
             }
             _ => {}
         }
@@ -406,6 +420,29 @@ impl Core {
             Ok(_) => HubReply::QuestionNotFound,
             Err(error) => error.into(),
         })
+    }
+
+    /// Adds a wait, unless the principal has too many.
+    pub(super) fn start_wait(
+        &mut self,
+        request: RequestId,
+        principal: &Principal,
+        token: &ReplyToken,
+        until: UnixMillis,
+    ) -> Result<(), HubReply> {
+        let max = self.limits.waits_per_principal;
+        if self.pending_waits.count_for_principal(&principal.name) >= max {
+            return Err(LimitReached::Waits.into());
+        }
+        let count = self
+            .count_with_other_shards(&[CountRequest {
+                kind: CountKind::WaitsOfPrincipal,
+                key: &principal.name,
+                max,
+            }])
+            .map_err(|_| LimitReached::Waits)?;
+        self.pending_waits.insert(request, until, token.clone(), principal.name.clone(), count);
+        Ok(())
     }
 
     /// Whether a principal asked this question in a session that this turn has ended, so that only the journal has it.

@@ -15,6 +15,7 @@ use super::sessions::{KeyedRequest, LiveSession};
 use super::{Core, OwnedEntry, TurnContext};
 use crate::Principal;
 use crate::command::{HubReply, LimitReached, MalformedRequest};
+use crate::shards::{CountGuard, CountKind, CountRequest};
 
 impl Core {
     /// Starts to count the bytes of an agent's request. Returns a reply if the request must not be executed: its
@@ -36,7 +37,7 @@ impl Core {
         }
         let max = self.limits.bytes_per_minute;
         let is_over_rate =
-            principal.has_token() && !self.byte_limiter.allows(&principal.name, 1, max, context.now);
+            principal.has_token() && !self.shard.limits.bytes.allows(&principal.name, 1, max, context.now);
         is_over_rate.then(|| LimitReached::BytesPerMinute { max }.into())
     }
 
@@ -62,7 +63,7 @@ impl Core {
         }
         if principal.has_token() {
             let bytes = self.staged.bytes.saturating_sub(self.staged.bytes_before_request);
-            self.byte_limiter.record(&principal.name, bytes, context.now);
+            self.shard.limits.bytes.record(&principal.name, bytes, context.now);
         }
     }
 
@@ -103,12 +104,40 @@ impl Core {
         Ok(())
     }
 
-    pub(super) fn is_at_session_limit(&self, principal: &Principal) -> bool {
-        let max = self.limits.sessions_per_principal;
+    /// Checks the limits on open sessions, and counts a new session together with those of the other shards.
+    pub(super) fn count_session(&self, principal: &Principal) -> Result<Option<CountGuard>, LimitReached> {
+        let (max, max_total) = (self.limits.sessions_per_principal, self.limits.sessions);
+        let refusal = LimitReached::SessionsPerPrincipal { max };
+        if self.sessions.len() >= max_total {
+            return Err(LimitReached::Sessions);
+        }
         // If there are fewer than `max` sessions in total, they need not be counted.
-        principal.has_token()
+        let is_own = |live: &&LiveSession| principal.is_owner(&live.owner);
+        if principal.has_token()
             && self.sessions.len() >= max
-            && self.sessions.values().filter(|live| principal.is_owner(&live.owner)).count() >= max
+            && self.sessions.values().filter(is_own).count() >= max
+        {
+            return Err(refusal);
+        }
+        let max = if principal.has_token() { max } else { usize::MAX };
+        self.count_session_of(&principal.owner(), max, max_total).map_err(|kind| match kind {
+            CountKind::Sessions => LimitReached::Sessions,
+            _ => refusal,
+        })
+    }
+
+    /// Counts a session together with those of the other shards.
+    pub(super) fn count_session_of(
+        &self,
+        owner: &str,
+        max: usize,
+        max_total: usize,
+    ) -> Result<Option<CountGuard>, CountKind> {
+        let requests = [
+            CountRequest { kind: CountKind::Sessions, key: "", max: max_total },
+            CountRequest { kind: CountKind::SessionsOfOwner, key: owner, max },
+        ];
+        self.count_with_other_shards(&requests)
     }
 
     /// Returns the rate limits that apply to a question of a session: for each person that it reaches, one for this agent

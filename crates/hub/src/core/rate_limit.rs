@@ -7,7 +7,7 @@ use seal::UnixMillis;
 
 /// A counter for each key, in its current window.
 #[derive(Debug, Default)]
-pub(super) struct PerMinuteLimiter(HashMap<Box<str>, MinuteWindow>);
+pub(crate) struct PerMinuteLimiter(HashMap<Box<str>, MinuteWindow>);
 
 #[derive(Clone, Copy, Debug)]
 struct MinuteWindow {
@@ -21,13 +21,13 @@ const PRUNE_THRESHOLD: usize = 1_024;
 
 impl PerMinuteLimiter {
     /// Whether the limit for this key allows this many more items now.
-    pub(super) fn allows(&self, key: &str, count: usize, max: usize, now: UnixMillis) -> bool {
+    pub(crate) fn allows(&self, key: &str, count: usize, max: usize, now: UnixMillis) -> bool {
         let used = self.0.get(key).filter(|window| window.contains(now)).map_or(0, |window| window.count);
         count == 0 || used.saturating_add(count) <= max
     }
 
     /// Counts this many more items for this key.
-    pub(super) fn record(&mut self, key: &str, count: usize, now: UnixMillis) {
+    pub(crate) fn record(&mut self, key: &str, count: usize, now: UnixMillis) {
         if count == 0 {
             return;
         }

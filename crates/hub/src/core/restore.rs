@@ -23,6 +23,7 @@ use super::{Core, PostCommit, TurnContext};
 use crate::command::TurnOutput;
 use crate::owned_entry::OwnedEntry;
 use crate::reply::VOID_CALL;
+use crate::shards::{CountKind, CountRequest};
 use crate::telemetry::LogEvent;
 use crate::{Principal, Scope};
 
@@ -41,6 +42,7 @@ impl Core {
         self.listeners.clear();
         self.sessions.clear();
         self.handoffs.clear();
+        self.question_counts.clear();
         self.subscriptions.clear();
         self.resume_deadlines.clear();
         self.credential_deadlines.clear();
@@ -52,6 +54,8 @@ impl Core {
                 (live.lease_until, live.lease_check_at) = (now, now);
             }
             self.replay_events(&mut live)?;
+            // What is stored counts, even if the limits are lower now.
+            live.count = self.count_session_of(&live.owner, usize::MAX, usize::MAX).ok().flatten();
             self.sessions.insert(live.id.clone(), live);
         }
         self.lease_checks = self.sessions.iter().map(|(id, live)| (live.lease_until, id.clone())).collect();
@@ -79,6 +83,21 @@ impl Core {
             questions.push(question);
         }
         questions.sort_by_key(|question| question.asked_at);
+        self.question_counts = questions
+            .iter()
+            .filter(|question| question.is_open())
+            .filter_map(|question| {
+                let requests = [
+                    CountRequest {
+                        kind: CountKind::QuestionsOfAgent,
+                        key: &question.agent_id,
+                        max: usize::MAX,
+                    },
+                    CountRequest { kind: CountKind::Questions, key: "", max: usize::MAX },
+                ];
+                Some((question.token.clone(), self.count_with_other_shards(&requests).ok()??))
+            })
+            .collect();
         self.questions = QuestionRegistry::restore(
             self.limits.questions,
             RandomState::new(),
@@ -89,6 +108,9 @@ impl Core {
         for stored in &stored_state.subscriptions {
             let mut subscription = parse_subscription(stored)
                 .ok_or_else(|| unreadable(DamageLocation::Subscription, &stored.id))?;
+            if self.shard.map.home_of(&subscription.scope) == self.shard.index {
+                subscription.count = self.count_subscription(usize::MAX).ok().flatten();
+            }
             self.questions.subscription_opened(&subscription.id, &stored.principal);
             let until = now.saturating_add(self.limits.resume_window_ms);
             subscription.resume_deadline = Some(until);
@@ -186,14 +208,25 @@ fn parse_question(
     Ok(question)
 }
 
+impl LiveSubscription {
+    /// Creates a subscription with the terms of a `subscription.accepted` message.
+    pub(super) fn from_accepted(principal: &Principal, accepted_json: &str) -> Option<Self> {
+        let mut accepted = parse_accepted(accepted_json)?;
+        let resume_from = ResumeFrom::take_from(&mut accepted.honored_capabilities);
+        let terms = terms_of(&accepted)?;
+        let takes_handoffs = resume_from.takes_handoffs && principal.role.can_take_handoffs();
+        let id = accepted.subscription_id.clone();
+        let mut subscription = Self::new(id, principal, terms, accepted_json, takes_handoffs);
+        subscription.resume_after = resume_from.after;
+        Some(subscription)
+    }
+}
+
 fn parse_subscription(stored: &journal::stored::OpenSubscription) -> Option<LiveSubscription> {
     let mut tape = Tape::default();
     let doc = tape.read(std::str::from_utf8(&stored.record).ok()?).ok()?;
     let root = doc.root();
     let accepted_json = root.member("accepted")?.source();
-    let mut accepted = parse_accepted(accepted_json)?;
-    let resume_from = ResumeFrom::take_from(&mut accepted.honored_capabilities);
-    let terms = terms_of(&accepted)?;
     let scope = Scope::read(&root.member("scope")?)?;
     let may_answer = root.member("may_answer")?.as_bool()?;
     let may_take_handoffs = match root.member("may_take_handoffs") {
@@ -212,10 +245,8 @@ fn parse_subscription(stored: &journal::stored::OpenSubscription) -> Option<Live
         sign_in: None,
         naming: crate::AgentNaming::SelfDeclared,
     };
-    let takes_handoffs = resume_from.takes_handoffs && may_take_handoffs;
-    let id = SubscriptionId::parse(&stored.id).ok()?;
-    let mut subscription = LiveSubscription::new(id, &principal, terms, accepted_json, takes_handoffs);
-    subscription.resume_after = resume_from.after;
+    let mut subscription = LiveSubscription::from_accepted(&principal, accepted_json)?;
+    subscription.id = SubscriptionId::parse(&stored.id).ok()?;
     for earlier in root.member("before").iter().flat_map(aaep::json::JsonValue::items) {
         let until = u64::try_from(earlier.member("until")?.as_number()?.as_i64()?).ok()?;
         let accepted_json = earlier.member("accepted")?.source();

@@ -17,8 +17,9 @@ use super::publish::EventBatch;
 use super::restore::unreadable;
 use super::supplied_states::SuppliedStates;
 use super::{Core, OwnedEntry, TurnContext};
-use crate::command::{ClosedItem, HubReply, LimitReached, MalformedRequest, RequestBody};
+use crate::command::{ClosedItem, HubReply, MalformedRequest, RequestBody};
 use crate::compose::{HubMarks, SaysoExtension};
+use crate::shards::{CountGuard, DEFAULT_AGENT};
 use crate::{AgentConnectionId, AgentNaming, Principal};
 
 /// The error code of a session that the hub ended because its agent disappeared.
@@ -57,6 +58,8 @@ pub(super) struct LiveSession {
     pub(super) last_seen: Option<UnixMillis>,
     /// When its lease is checked next.
     pub(super) lease_check_at: UnixMillis,
+    /// Counts the session, if there are several shards.
+    pub(super) count: Option<CountGuard>,
 }
 
 /// An idempotency key, and the digest of its request.
@@ -69,6 +72,7 @@ impl Core {
         principal: &Principal,
         body: &RequestBody,
         key: Option<&str>,
+        has_foreign_parent: bool,
         context: &TurnContext,
     ) -> HubReply {
         if !principal.can_publish() {
@@ -78,12 +82,10 @@ impl Core {
         if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
             return reply;
         }
-        if self.sessions.len() >= self.limits.sessions {
-            return LimitReached::Sessions.into();
-        }
-        if self.is_at_session_limit(principal) {
-            return LimitReached::SessionsPerPrincipal { max: self.limits.sessions_per_principal }.into();
-        }
+        let count = match self.count_session(principal) {
+            Ok(count) => count,
+            Err(limit) => return limit.into(),
+        };
         let mut tape = Tape::default();
         let doc = match body.doc(&mut tape) {
             Ok(doc) if doc.root().kind() == JsonKind::Object => doc,
@@ -91,14 +93,14 @@ impl Core {
             Err(error) => return error.into(),
         };
         let root = doc.root();
-        let Some((agent, producer)) = read_producer(&root, principal, "local") else {
+        let Some((agent, producer)) = read_producer(&root, principal, DEFAULT_AGENT) else {
             return MalformedRequest::InvalidProducer.into();
         };
         let others = match self.read_producers(&root, principal, &agent) {
             Ok(others) => others,
             Err(refusal) => return refusal,
         };
-        let parent = match self.read_parent(&root, principal) {
+        let parent = match self.read_parent(&root, principal, has_foreign_parent) {
             Ok(parent) => parent,
             Err(refusal) => return refusal,
         };
@@ -142,6 +144,7 @@ impl Core {
             lease_until: context.now.saturating_add(lease_ms),
             last_seen: Some(context.now),
             lease_check_at: context.now.saturating_add(lease_ms),
+            count,
         };
         self.staged.writes.push(OwnedEntry::SessionOpened {
             id: id.clone(),
@@ -219,17 +222,41 @@ impl Core {
         &mut self,
         root: &JsonValue<'_>,
         principal: &Principal,
+        is_foreign: bool,
     ) -> Result<Option<SessionId>, HubReply> {
         let Some(given) = root.member("parent") else { return Ok(None) };
         let parent = given.text().and_then(|id| SessionId::parse(&id).ok());
         let parent = parent.ok_or(MalformedRequest::InvalidParent)?;
-        if self.session_role(principal, &parent).is_none() {
-            match self.missing_session(principal, &parent) {
-                HubReply::SessionEnded => {}
-                refusal => return Err(refusal),
-            }
+        // The shard of a parent in another shard was asked before.
+        if !is_foreign
+            && let refusal @ (HubReply::NotFound | HubReply::Unavailable(_)) =
+                self.check_parent(principal, &parent)
+        {
+            return Err(refusal);
         }
         Ok(Some(parent))
+    }
+
+    /// Whether the principal owns or joined a session, so that it may start a part of it. The reply is `Done` if so.
+    pub(super) fn check_parent(&mut self, principal: &Principal, session: &SessionId) -> HubReply {
+        if self.session_role(principal, session).is_some() {
+            return HubReply::Done;
+        }
+        match self.missing_session(principal, session) {
+            HubReply::SessionEnded => HubReply::Done,
+            refusal => refusal,
+        }
+    }
+
+    /// Returns the stored reply to a request that started a session, or `NotFound`.
+    pub(super) fn find_start_response(
+        &mut self,
+        principal: &Principal,
+        body: &RequestBody,
+        key: &str,
+    ) -> HubReply {
+        let keyed_request = (key, Digest::of(body.source().as_bytes()));
+        self.idempotent_reply(principal, Some(&keyed_request)).unwrap_or(HubReply::NotFound)
     }
 
     /// Ends sessions whose agents are gone (decision 16).
@@ -430,12 +457,13 @@ impl LiveSession {
             lease_until,
             last_seen: None,
             lease_check_at: lease_until,
+            count: None,
         })
     }
 }
 
 /// Returns the person that a session is for, from its start event.
-pub(super) fn requested_by(root: &JsonValue<'_>) -> Option<Arc<str>> {
+pub(crate) fn requested_by(root: &JsonValue<'_>) -> Option<Arc<str>> {
     let person = root.member("requested_by")?.text()?;
     Some(Arc::from(person.strip_prefix("user:").unwrap_or(&person)))
 }
@@ -463,7 +491,7 @@ fn session_hints(given: Option<&JsonValue<'_>>, default_language: &str) -> Optio
 /// Returns the agent that a principal speaks as, and the `producer` for its events. The agent is the one that the
 /// principal's token is for, or else the one that the request names, or else the default. If the token contains a name for the agent, `producer`
 /// gets that name. Returns `None` if the request's producer is malformed or names another agent than the token.
-pub(super) fn read_producer(
+pub(crate) fn read_producer(
     root: &JsonValue<'_>,
     principal: &Principal,
     default_agent: &str,

@@ -13,6 +13,7 @@ use super::resume_from::ResumeFrom;
 use super::{Core, OwnedEntry, PostCommit, TurnContext};
 use crate::command::{HubReply, LimitReached, MalformedRequest, TurnOutput};
 use crate::delivery::{CloseReason, Frame};
+use crate::shards::{CountGuard, CountKind, CountRequest};
 use crate::{DeliveryGroupId, ListenerId, Principal, Role, Scope, SignIn};
 
 /// An open subscription.
@@ -45,6 +46,8 @@ pub(super) struct LiveSubscription {
     /// The previous terms, oldest first. A listener that reconnects gets the missed events with the terms that
     /// applied at the time.
     pub(super) previous_terms: Vec<PreviousTerms>,
+    /// Counts the subscription, if there are several shards and this is its home.
+    pub(super) count: Option<CountGuard>,
 }
 
 /// Terms that no longer apply.
@@ -75,6 +78,9 @@ impl Core {
         if self.subscriptions.len() >= self.limits.subscriptions {
             return LimitReached::Subscriptions.into();
         }
+        let Ok(count) = self.count_subscription(self.limits.subscriptions) else {
+            return LimitReached::Subscriptions.into();
+        };
         if self.is_at_subscription_limit(principal) {
             let message = "This token has too many subscriptions open.";
             return rejection(SubscriptionRejected::new(ReasonCode::RateLimit, message));
@@ -85,7 +91,7 @@ impl Core {
             SubscriptionId::generate(&mut |bytes: &mut [u8]| bytes.copy_from_slice(&random[..bytes.len()]));
         let offer = self.offer_to(principal);
         let mut resume_from = ResumeFrom::take_from(&mut request.capabilities);
-        resume_from.after = resume_from.after.filter(|event| self.can_resume_after(event));
+        resume_from.after = resume_from.after.filter(|after| self.can_resume_after(after));
         resume_from.takes_handoffs &= principal.role.can_take_handoffs();
         match answer_request(&request, &offer, id.clone()) {
             Err(rejected) => rejection(rejected),
@@ -104,6 +110,7 @@ impl Core {
                 let until = context.now.saturating_add(self.limits.attach_window_ms);
                 subscription.resume_deadline = Some(until);
                 subscription.resume_after = resume_from.after;
+                subscription.count = count;
                 self.resume_deadlines.insert((until, id.clone()));
                 self.staged.writes.push(OwnedEntry::SubscriptionOpened {
                     id: id.clone(),
@@ -115,6 +122,42 @@ impl Core {
                 reply
             }
         }
+    }
+
+    /// Counts a subscription together with those of the other shards. Only its home counts it.
+    pub(super) fn count_subscription(&self, max: usize) -> Result<Option<CountGuard>, CountKind> {
+        self.count_with_other_shards(&[CountRequest { kind: CountKind::Subscriptions, key: "", max }])
+    }
+
+    /// Handles `HubCommand::AddSubscription`: opens the replica of a subscription that its home has accepted.
+    pub(super) fn add_subscription(
+        &mut self,
+        principal: &Principal,
+        accepted: &str,
+        context: &TurnContext,
+    ) -> HubReply {
+        if !principal.role.can_subscribe() {
+            return HubReply::Forbidden;
+        }
+        let Some(mut subscription) = LiveSubscription::from_accepted(principal, accepted) else {
+            return MalformedRequest::NotSubscriptionRequest.into();
+        };
+        let id = subscription.id.clone();
+        if self.subscriptions.contains_key(&id) {
+            return HubReply::NotFound;
+        }
+        self.questions.subscription_opened(&id, &principal.name);
+        let until = context.now.saturating_add(self.limits.attach_window_ms);
+        subscription.resume_deadline = Some(until);
+        self.resume_deadlines.insert((until, id.clone()));
+        self.staged.writes.push(OwnedEntry::SubscriptionOpened {
+            id: id.clone(),
+            principal: (&*principal.name).into(),
+            record: subscription.to_record(),
+        });
+        self.subscriptions.insert(id.clone(), subscription);
+        self.set_credential(&id, principal);
+        HubReply::Done
     }
 
     fn is_at_subscription_limit(&self, principal: &Principal) -> bool {
@@ -264,6 +307,7 @@ impl LiveSubscription {
             resume_after: None,
             resume_deadline: None,
             previous_terms: Vec::new(),
+            count: None,
         }
     }
 

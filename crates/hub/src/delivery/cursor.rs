@@ -1,5 +1,6 @@
 //! The position of one listener in its queue.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ pub struct Cursor {
     /// The log position at which the cursor started. A client resumes from it if it disconnects before it has received
     /// an event id.
     origin_position: Option<u64>,
+    /// Like `origin_position`, for a listener of several shards.
+    origin_id: Option<Box<str>>,
 }
 
 /// The next frame for a listener, if any.
@@ -43,6 +46,12 @@ impl Cursor {
     #[must_use]
     pub fn with_origin(self, origin: Option<u64>) -> Self {
         Self { origin_position: origin, ..self }
+    }
+
+    /// Sets the id from which a client of several shards resumes until it has received an id from this queue.
+    #[must_use]
+    pub fn with_origin_id(self, origin_id: Option<Box<str>>) -> Self {
+        Self { origin_id, ..self }
     }
 
     /// Moves to the end of another queue. Undelivered frames of the old queue become private frames. Call
@@ -90,22 +99,25 @@ impl Cursor {
 
     /// Whether all undelivered frames fit into `bytes`. Frames that are sent in one write need not overtake each other.
     pub fn pending_fits_in(&self, queue: &DeliveryQueue, bytes: usize) -> bool {
+        self.bytes_left_of(queue, bytes).is_some()
+    }
+
+    /// Returns what is left of `bytes` after all undelivered frames, or `None` if they do not fit.
+    pub fn bytes_left_of(&self, queue: &DeliveryQueue, bytes: usize) -> Option<usize> {
         let private = self.private_frames.iter().map(|frame| frame.size());
         let undelivered = (self.next_number..queue.end())
             .map(|number| queue.get(number).map_or(usize::MAX, |frame| frame.size()));
-        let mut remaining = bytes;
-        private.chain(undelivered).all(|length| match remaining.checked_sub(length) {
-            Some(difference) => {
-                remaining = difference;
-                true
-            }
-            None => false,
-        })
+        private.chain(undelivered).try_fold(bytes, usize::checked_sub)
     }
 
     /// Takes the next frame: private frames first, then the queue in order.
     pub fn take_in_order(&mut self, queue: &DeliveryQueue) -> NextFrame {
         self.take_private().map_or_else(|| self.next_in_order(queue), NextFrame::Frame)
+    }
+
+    /// Whether a critical frame of the queue is undelivered.
+    pub fn has_critical(&self, queue: &DeliveryQueue) -> bool {
+        self.next_critical(queue).is_some()
     }
 
     /// Returns the number of the next critical frame to deliver, if any.
@@ -131,9 +143,14 @@ impl Cursor {
 
     /// Returns a frame with the id from which the client can resume, if there is one.
     pub fn resume_position(&self) -> Option<Arc<Frame>> {
-        let origin = self.origin_position.map(position_to_id);
-        let id = self.last_in_order.as_ref().and_then(|frame| frame.id()).or(origin.as_deref())?;
-        Some(Arc::new(Frame::resume_position(id)))
+        Some(Arc::new(Frame::resume_position(&self.resume_id()?)))
+    }
+
+    /// Returns the id from which the client can resume, if there is one.
+    pub fn resume_id(&self) -> Option<Cow<'_, str>> {
+        let delivered = self.last_in_order.as_ref().and_then(|frame| frame.id());
+        let id = delivered.or(self.origin_id.as_deref()).map(Cow::Borrowed);
+        id.or_else(|| Some(position_to_id(self.origin_position?).into()))
     }
 
     fn record_delivery(&mut self, frame: &Arc<Frame>) {

@@ -23,6 +23,10 @@ pub struct Frame {
     pub(super) ordering: OrderingClass,
     /// Why the connection ends with this frame, if it does.
     close_reason: Option<CloseReason>,
+    /// Whether the frame says that events are missing.
+    is_gap: bool,
+    /// The frame whose JSON this one shares, if this one has another id.
+    body: Option<Arc<Frame>>,
     /// The parsed event, created on first use.
     parsed_event: OnceLock<Option<Arc<Event>>>,
     /// The same frame without an id, created on first use.
@@ -46,7 +50,10 @@ pub enum FrameKind {
 
 impl PartialEq for Frame {
     fn eq(&self, other: &Self) -> bool {
-        self.kind == other.kind && self.text == other.text && self.position == other.position
+        self.kind == other.kind
+            && self.id() == other.id()
+            && self.json() == other.json()
+            && self.position == other.position
     }
 }
 
@@ -146,6 +153,25 @@ impl Frame {
         Self { close_reason: Some(reason), ..Self::message(&writer.finish()) }
     }
 
+    /// Creates the message which says that events are missing.
+    pub fn gap(json: &str) -> Self {
+        Self { is_gap: true, ..Self::message(json) }
+    }
+
+    /// Returns the same event with another id, for one listener. Both share the event and its encoding.
+    #[must_use]
+    pub fn with_own_id(self: &Arc<Self>, id: &str) -> Self {
+        let body = (self.kind == FrameKind::Event).then(|| self.without_id());
+        Self {
+            position: self.position,
+            is_critical: self.is_critical,
+            session_hash: self.session_hash,
+            ordering: self.ordering,
+            body,
+            ..Self::new(self.kind, id, "")
+        }
+    }
+
     /// Creates a heartbeat, which keeps a connection open.
     pub fn heartbeat() -> Self {
         Self::new(FrameKind::Heartbeat, "", "")
@@ -169,6 +195,8 @@ impl Frame {
             session_hash: 0,
             ordering: OrderingClass::Other,
             close_reason: None,
+            is_gap: false,
+            body: None,
             parsed_event: OnceLock::new(),
             without_id: OnceLock::new(),
             encoded: OnceLock::new(),
@@ -187,11 +215,24 @@ impl Frame {
 
     /// Returns the same event without an id, for delivery before earlier frames. Clients cannot resume from this frame.
     pub fn without_id(&self) -> Arc<Self> {
+        if let Some(body) = &self.body {
+            return body.clone();
+        }
         let build = || {
             let frame = Self::event("", self.json(), self.position, self.is_critical);
             Arc::new(Self { session_hash: self.session_hash, ordering: self.ordering, ..frame })
         };
         self.without_id.get_or_init(build).clone()
+    }
+
+    /// Returns the frame with the same event that all listeners share, if this one has an id of its own.
+    pub fn shared_body(&self) -> Option<&Arc<Self>> {
+        self.body.as_ref()
+    }
+
+    /// Whether the frame says that events are missing.
+    pub fn is_gap(&self) -> bool {
+        self.is_gap
     }
 
     /// Returns why the connection ends with this frame, if it does.
@@ -201,6 +242,9 @@ impl Frame {
 
     /// Returns the parsed event, if the frame holds one.
     pub fn parsed_event(&self) -> Option<Arc<Event>> {
+        if let Some(body) = &self.body {
+            return body.parsed_event();
+        }
         let parse = || Event::parse(self.json()).map(Arc::new);
         self.parsed_event.get_or_init(parse).clone()
     }
@@ -224,12 +268,15 @@ impl Frame {
 
     /// Returns the event or message as JSON; empty if there is none.
     pub fn json(&self) -> &str {
-        self.text.get(self.id_bytes..).unwrap_or_default()
+        match &self.body {
+            Some(body) => body.json(),
+            None => self.text.get(self.id_bytes..).unwrap_or_default(),
+        }
     }
 
     /// Returns approximately how many bytes a transport sends for the frame.
     pub fn size(&self) -> usize {
-        self.text.len() + FRAMING_BYTES
+        self.text.len() + self.body.as_ref().map_or(FRAMING_BYTES, |body| body.size())
     }
 
     /// Returns the bytes that a transport sends for the frame. The first call encodes the frame; later calls share the

@@ -227,7 +227,7 @@ impl SimulatedWorld {
                 }
                 self.queue(group).push(frame);
             }
-            TurnOutput::Join { listener, group, private_frames, resume_position } => {
+            TurnOutput::Join { listener, group, private_frames, resume_position, .. } => {
                 self.queue(group);
                 let joining = self.pending.values().find_map(|(purpose, _)| match purpose {
                     Purpose::Attach(subscriber, id) if *id == listener => Some(*subscriber),

@@ -193,7 +193,7 @@ impl HubHarness {
                 }
                 TurnOutput::Notify(connection, notice) => self.notices.push((connection, notice)),
                 TurnOutput::Frame(group, frame) => self.queue(group).push(frame),
-                TurnOutput::Join { listener, group, private_frames, resume_position } => {
+                TurnOutput::Join { listener, group, private_frames, resume_position, .. } => {
                     let mut cursor = Cursor::at_end(self.queue(group)).with_origin(resume_position);
                     for frame in private_frames {
                         cursor.push_private(frame);

@@ -59,13 +59,12 @@ impl SharedTexts {
         expected_version: Option<i64>,
     ) -> Result<bool, JournalError> {
         let content = content.as_bytes();
-        let rows = self.run(async |client| match &expected_version {
-            Some(version) => {
+        let rows = self.run(async |client| {
+            if let Some(version) = &expected_version {
                 let sql = "UPDATE sayso.shared_text SET content = $2, version = version + 1
                            WHERE name = $1 AND version = $3";
                 client.execute(sql, &[&name, &content, version]).await
-            }
-            None => {
+            } else {
                 let sql = "INSERT INTO sayso.shared_text (name, content, version) VALUES ($1, $2, 1)
                            ON CONFLICT DO NOTHING";
                 client.execute(sql, &[&name, &content]).await
@@ -80,7 +79,7 @@ impl SharedTexts {
 
     fn run<T>(
         &mut self,
-        query: impl AsyncFn(&Client) -> Result<T, tokio_postgres::Error>,
+        query: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, JournalError> {
         let session = match self.session.take() {
             Some(session) if !session.client.is_closed() => session,

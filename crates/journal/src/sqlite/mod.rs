@@ -33,7 +33,7 @@ use rusqlite::Connection;
 use seal::UnixMillis;
 
 use crate::stored::{LiveState, StoredDecision, StoredEvent, StoredResponse, StoredSession};
-use crate::{Journal, JournalEntry, JournalError, Position, Retention, TrimReport};
+use crate::{Journal, JournalEntry, JournalError, Position, Retention, ShardRecord, TrimReport};
 use checkpoints::Checkpoints;
 use high_water_mark::{HighWaterMark, MarkFile};
 use index_buffer::IndexBuffer;
@@ -81,6 +81,9 @@ pub struct SqliteSettings {
     /// [`JournalError::EntriesLost`]. [`LiveState::must_void_consents`] is then set, unless the
     /// entire journal is missing.
     pub accept_loss: bool,
+    /// The shard that the journal must belong to, and that a new one is created for. `None` accepts any shard, and creates
+    /// the journal of the only shard.
+    pub shard: Option<ShardRecord>,
 }
 
 impl SqliteJournal {
@@ -92,6 +95,23 @@ impl SqliteJournal {
     /// Returns the SQLite settings that durability, locking and space depend on, as SQLite reports them.
     pub fn effective_settings(&self) -> Result<Vec<(&'static str, String)>, JournalError> {
         open::read_settings(&self.connection)
+    }
+
+    /// Returns which shard the journal belongs to.
+    pub fn shard(&self) -> Result<ShardRecord, JournalError> {
+        open::read_shard(&self.connection)
+    }
+
+    /// Records that the journal of a single shard is from now on shard 0 of several. Other changes are refused.
+    pub fn make_first_of(&mut self, count: u16) -> Result<(), JournalError> {
+        let found = self.shard()?;
+        let expected = ShardRecord::default();
+        if !found.is_same_shard(expected) {
+            return Err(JournalError::WrongShard { found, expected });
+        }
+        let transaction = self.connection.transaction().map_err(error_mapping::from_sqlite)?;
+        open::write_shard(&transaction, ShardRecord { index: 0, count, was_single: true })?;
+        transaction.commit().map_err(error_mapping::from_sqlite)
     }
 
     /// Reads and checks everything: the file's structure, its indices and the checksum of every row. This is slow.

@@ -15,7 +15,7 @@ use super::error_mapping::{from_io, from_sqlite};
 use super::high_water_mark::{HighWaterMark, MarkFile};
 use super::index_buffer::IndexBuffer;
 use super::{SqliteJournal, SqliteSettings, position_from_sql, rows, schema, wal};
-use crate::{DamageLocation, JournalError, LossEvidence, Position};
+use crate::{DamageLocation, JournalError, LossEvidence, Position, ShardRecord};
 
 const PAGE_BYTES: u64 = 4096;
 
@@ -45,6 +45,7 @@ pub(super) fn open(path: &Path, settings: &SqliteSettings) -> Result<SqliteJourn
     configure(&connection, settings)?;
     schema::migrate(&mut connection, schema::MIGRATIONS)?;
     schema::check(&connection)?;
+    check_shard(&connection, settings)?;
     for table in TABLES_CHECKED_ON_OPEN {
         run_check(&connection, &format!("PRAGMA integrity_check({table})"))?;
     }
@@ -68,6 +69,31 @@ pub(super) fn open(path: &Path, settings: &SqliteSettings) -> Result<SqliteJourn
         index_buffer,
         session_numbers: HashMap::new(),
     })
+}
+
+/// Returns which shard the journal belongs to. A journal without a record is that of the only shard.
+pub(super) fn read_shard(connection: &Connection) -> Result<ShardRecord, JournalError> {
+    let Some(count) = rows::find_mark(connection, rows::SHARD_COUNT_MARK)? else {
+        return Ok(ShardRecord::default());
+    };
+    let corrupt = |_| JournalError::corrupt(DamageLocation::BookkeepingValue);
+    Ok(ShardRecord {
+        index: u16::try_from(rows::read_mark(connection, rows::SHARD_MARK)?).map_err(corrupt)?,
+        count: u16::try_from(count).map_err(corrupt)?,
+        was_single: rows::read_mark(connection, rows::WAS_SINGLE_MARK)? != 0,
+    })
+}
+
+pub(super) fn write_shard(connection: &Connection, shard: ShardRecord) -> Result<(), JournalError> {
+    rows::set_mark(connection, rows::SHARD_MARK, i64::from(shard.index))?;
+    rows::set_mark(connection, rows::SHARD_COUNT_MARK, i64::from(shard.count))?;
+    rows::set_mark(connection, rows::WAS_SINGLE_MARK, i64::from(shard.was_single))
+}
+
+fn check_shard(connection: &Connection, settings: &SqliteSettings) -> Result<(), JournalError> {
+    let Some(expected) = settings.shard else { return Ok(()) };
+    let found = read_shard(connection)?;
+    if found.is_same_shard(expected) { Ok(()) } else { Err(JournalError::WrongShard { found, expected }) }
 }
 
 /// Compares the journal with the file of its high-water mark. A journal without the row [`rows::EVENTLESS_MARK`] was written
@@ -156,13 +182,14 @@ fn create(path: &Path, settings: &SqliteSettings) -> Result<(), JournalError> {
         _ => drop(MarkFile::replace(path, &HighWaterMark::START)?),
     }
     let draft = sibling_path(path, &format!("-new-{}", std::process::id()));
-    let outcome = create_draft(&draft).and_then(|()| move_into_place(&draft, path));
+    let outcome =
+        create_draft(&draft, settings.shard.unwrap_or_default()).and_then(|()| move_into_place(&draft, path));
     // The temporary name is no longer needed, whether or not the move succeeded.
     let _ = fs::remove_file(&draft);
     outcome
 }
 
-fn create_draft(draft: &Path) -> Result<(), JournalError> {
+fn create_draft(draft: &Path, shard: ShardRecord) -> Result<(), JournalError> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
@@ -174,6 +201,9 @@ fn create_draft(draft: &Path) -> Result<(), JournalError> {
     schema::migrate(&mut connection, schema::MIGRATIONS)?;
     for mark in [rows::TRIMMED_MARK, rows::INDEXED_MARK, rows::EVENTLESS_MARK] {
         rows::set_mark(&connection, mark, 0)?;
+    }
+    if shard != ShardRecord::default() {
+        write_shard(&connection, shard)?;
     }
     connection.close().map_err(|(_, error)| from_sqlite(error))?;
     fs::File::open(draft).and_then(|file| file.sync_all()).map_err(from_io)

@@ -19,6 +19,11 @@ pub(super) const INDEXED_MARK: &str = "indexed";
 /// The name of the mark that holds the number of commits without an event. A journal that was written
 /// before there was a high-water mark file does not have this mark.
 pub(super) const EVENTLESS_MARK: &str = "eventless";
+/// The number of the journal's shard, the number of shards, and whether there was only one before. Missing in the journal
+/// of an only shard.
+pub(super) const SHARD_MARK: &str = "shard";
+pub(super) const SHARD_COUNT_MARK: &str = "shards";
+pub(super) const WAS_SINGLE_MARK: &str = "was_single";
 
 /// Returns one row or none. `read` returns a value and whether its checksum is right; a wrong checksum is an error.
 fn query_optional<T>(

@@ -1,6 +1,7 @@
 //! The fan-out thread. It processes commands, writes in rounds, and reports disconnected listeners.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,7 @@ use hub::delivery::{Cursor, DeliveryLimits, DeliveryQueue, Frame};
 use hub::{DeliveryGroupId, ListenerId};
 use mio::{Events, Interest, Poll, Token};
 
-use super::listener::{CLOSE_HEARTBEATS, FanoutListener, PumpResult};
+use super::listener::{CLOSE_HEARTBEATS, FanoutListener, PumpResult, Queues, ShardStream};
 use super::{FanoutCommand, FanoutLimits, FanoutReport, ListenerSink};
 use crate::telemetry::FanoutCounters;
 
@@ -37,8 +38,8 @@ pub(super) struct FanoutLoop {
 #[derive(Default)]
 pub(super) struct Tally(u64, u64);
 
-struct DeliveryGroup {
-    queue: DeliveryQueue,
+pub(super) struct DeliveryGroup {
+    pub(super) queue: DeliveryQueue,
     listeners: Vec<ListenerId>,
     is_dirty: bool,
 }
@@ -124,31 +125,36 @@ impl FanoutLoop {
                     }
                 }
             }
-            FanoutCommand::Attach { listener, group, sink, private_frames, resume_position } => {
-                self.attach(listener, group, sink, private_frames, resume_position);
+            FanoutCommand::Attach { listener, group, sink, private_frames, resume_position, origin_id } => {
+                let origin = (resume_position, origin_id);
+                self.attach(listener, group, sink, private_frames, origin);
             }
             FanoutCommand::Move { listener: id, group: to } => {
                 let Some(listener) = self.listeners.get_mut(&id) else { return };
-                let from = std::mem::replace(&mut listener.group, to);
+                let Some(from) = listener.group_of_shard(to.shard()) else { return };
                 group_entry(&mut self.groups, to, self.limits.delivery).listeners.push(id);
                 if let (Some(old), Some(new)) = (self.groups.get(&from), self.groups.get(&to)) {
-                    listener.move_to(&old.queue, &new.queue);
+                    listener.move_to(to, &old.queue, &new.queue);
                 }
                 self.leave_group(from, id);
             }
             FanoutCommand::Connect { listener, sink } => self.connect(listener, sink),
             FanoutCommand::SendTo { listener: id, frame } => {
                 if let Some(listener) = self.listeners.get_mut(&id) {
-                    listener.cursor.push_private(frame);
+                    listener.push_message(frame);
                     self.pump(id);
                 }
             }
-            FanoutCommand::Close(id) => {
-                if let Some(listener) = self.listeners.get_mut(&id) {
-                    listener.heartbeats_until_close.get_or_insert(CLOSE_HEARTBEATS);
-                    self.pump(id);
+            FanoutCommand::Close(id) => self.close(id),
+            FanoutCommand::CloseShard(shard) => {
+                let hears_shard =
+                    |(_, listener): &(_, &FanoutListener)| listener.group_of_shard(shard).is_some();
+                let ids: Vec<_> = self.listeners.iter().filter(hears_shard).map(|(id, _)| *id).collect();
+                for id in ids {
+                    self.close(id);
                 }
             }
+            FanoutCommand::Remove(id) => self.remove_listener(FanoutReport::Disconnected(id)),
             FanoutCommand::Ready(id) => {
                 let Some(listener) = self.listeners.get_mut(&id) else { return };
                 listener.is_blocked = false;
@@ -163,6 +169,14 @@ impl FanoutLoop {
         }
     }
 
+    /// Closes a listener after it has received its private frames.
+    fn close(&mut self, id: ListenerId) {
+        if let Some(listener) = self.listeners.get_mut(&id) {
+            listener.heartbeats_until_close.get_or_insert(CLOSE_HEARTBEATS);
+            self.pump(id);
+        }
+    }
+
     fn send_heartbeats(&mut self) {
         let heartbeat = Arc::new(Frame::heartbeat());
         let ids: Vec<_> = self.listeners.keys().copied().collect();
@@ -173,7 +187,7 @@ impl FanoutLoop {
                 Some(remaining) => *remaining -= 1,
                 None if listener.is_blocked => {}
                 None => {
-                    listener.cursor.push_private(heartbeat.clone());
+                    listener.push_message(heartbeat.clone());
                     self.pump(id);
                 }
             }
@@ -206,21 +220,28 @@ impl FanoutLoop {
         group_id: DeliveryGroupId,
         mut sink: ListenerSink,
         private_frames: Vec<Arc<Frame>>,
-        resume_position: Option<u64>,
+        (resume_position, origin_id): (Option<u64>, Option<Box<str>>),
     ) {
         if !self.register(id, &mut sink) {
             (self.report)(FanoutReport::Disconnected(id));
             return;
         }
         let group = group_entry(&mut self.groups, group_id, self.limits.delivery);
-        let mut cursor = Cursor::at_end(&group.queue).with_origin(resume_position);
-        for frame in private_frames {
-            cursor.push_private(frame);
-        }
+        let cursor = Cursor::at_end(&group.queue).with_origin(resume_position).with_origin_id(origin_id);
+        let stream = ShardStream { group: group_id, cursor };
         self.counters.open_streams.add(u64::from(matches!(sink, ListenerSink::Socket(..))));
         group.listeners.push(id);
-        let listener = FanoutListener::new(group_id, cursor, sink);
-        self.listeners.insert(id, listener);
+        let listener = match self.listeners.entry(id) {
+            Entry::Occupied(entry) => {
+                let listener = entry.into_mut();
+                listener.add_stream(stream);
+                listener
+            }
+            Entry::Vacant(entry) => entry.insert(FanoutListener::new(stream, sink)),
+        };
+        for frame in private_frames {
+            listener.push_private(group_id.shard(), frame);
+        }
         self.pump(id);
     }
 
@@ -235,10 +256,12 @@ impl FanoutLoop {
         for id in std::mem::take(&mut self.dirty_groups) {
             let Some(group) = self.groups.get_mut(&id) else { continue };
             group.is_dirty = false;
+            let Some(group) = self.groups.get(&id) else { continue };
             let mut disconnected = Vec::new();
             for listener_id in &group.listeners {
                 let Some(listener) = self.listeners.get_mut(listener_id) else { continue };
-                let result = listener.pump(&group.queue, &self.limits);
+                let queues = Queues { main: &group.queue, all: &self.groups };
+                let result = listener.pump_group(id, queues, &self.limits);
                 self.tally.absorb(listener);
                 match result {
                     PumpResult::Connected => {}
@@ -254,8 +277,10 @@ impl FanoutLoop {
 
     fn pump(&mut self, id: ListenerId) {
         let Some(listener) = self.listeners.get_mut(&id) else { return };
-        let Some(group) = self.groups.get(&listener.group) else { return };
-        let result = listener.pump(&group.queue, &self.limits);
+        let main = listener.main_group();
+        let Some(group) = self.groups.get(&main) else { return };
+        let queues = Queues { main: &group.queue, all: &self.groups };
+        let result = listener.pump_group(main, queues, &self.limits);
         self.tally.absorb(listener);
         match result {
             PumpResult::Connected => {}
@@ -292,7 +317,9 @@ impl FanoutLoop {
             self.counters.open_streams.subtract(1);
             let _ = self.poll.registry().deregister(socket);
         }
-        self.leave_group(listener.group, id);
+        for group in listener.groups().collect::<Vec<_>>() {
+            self.leave_group(group, id);
+        }
         // Frees the connection's slot before anybody learns that the listener has left.
         drop(listener);
         (self.report)(report);

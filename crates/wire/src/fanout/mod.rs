@@ -54,7 +54,7 @@ impl From<DeliveryLimits> for FanoutLimits {
 pub enum FanoutCommand {
     /// Appends frames to groups. A group is created when it is first named.
     Frames(Vec<(DeliveryGroupId, Arc<Frame>)>),
-    /// Attaches a listener to a group.
+    /// Attaches a listener to a group. A listener that already has a group of another shard then has both.
     Attach {
         /// The listener.
         listener: ListenerId,
@@ -67,8 +67,10 @@ pub enum FanoutCommand {
         /// Where the listener resumes if it disconnects before it has received a frame with an event id: a position in the
         /// journal.
         resume_position: Option<u64>,
+        /// The same for a listener of several shards: the id from which it resumes the shard of this group.
+        origin_id: Option<Box<str>>,
     },
-    /// Moves a listener to another group. It first receives the remaining frames of the old group.
+    /// Moves a listener to another group of the same shard. It first receives the remaining frames of the old group.
     Move {
         /// The listener.
         listener: ListenerId,
@@ -91,6 +93,10 @@ pub enum FanoutCommand {
     },
     /// Closes a listener after it has received its private frames.
     Close(ListenerId),
+    /// Closes every listener that has a group of this shard.
+    CloseShard(u16),
+    /// Removes a listener.
+    Remove(ListenerId),
     /// Reports that a listener has emptied its channel, or has closed it.
     Ready(ListenerId),
     /// Sends a heartbeat to every listener. Heartbeats keep connections open and detect dead ones.

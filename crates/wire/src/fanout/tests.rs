@@ -20,6 +20,7 @@ fn a_listener_whose_channel_is_closed_is_reported() {
         sink,
         private_frames: Vec::new(),
         resume_position: None,
+        origin_id: None,
     });
     drop(frames);
     fanout.send(FanoutCommand::Ready(listener));

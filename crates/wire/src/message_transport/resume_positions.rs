@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use aaep::EventId;
 use aaep::json::JsonWriter;
-use hub::delivery::Frame;
+use hub::ResumeCursor;
+use hub::delivery::{Frame, FrameKind};
 
 /// Maximum number of frames between two resume positions.
 const MAX_FRAMES_BETWEEN: usize = 32;
@@ -16,7 +17,9 @@ pub(super) struct ResumePositionTracker {
     /// Whether the listener asked for resume positions.
     is_enabled: bool,
     /// The last event after which the listener can resume, until it is sent as a resume position.
-    pending: Option<Arc<Frame>>,
+    pending: Option<String>,
+    /// For a listener of several shards: the position in each shard from which a new subscription can resume.
+    cursor: ResumeCursor,
     /// Number of frames since the last resume position was sent.
     frames_since_last: usize,
 }
@@ -34,8 +37,14 @@ impl ResumePositionTracker {
         }
         self.frames_since_last += 1;
         // Only event ids are used, because a journal position would mean nothing to a hub with another journal.
-        if frame.id().is_some_and(|id| EventId::parse(id).is_ok()) {
-            self.pending = Some(frame.clone());
+        let Some(id) = frame.id() else { return };
+        if EventId::parse(id).is_ok() {
+            self.pending = Some(id.to_owned());
+        } else if let Some(cursor) = ResumeCursor::parse(id) {
+            self.cursor.advance_to(&cursor);
+            if frame.kind() == FrameKind::Event {
+                self.pending = Some(self.cursor.to_string());
+            }
         }
     }
 
@@ -48,7 +57,7 @@ impl ResumePositionTracker {
         let last = self.pending.take()?;
         let mut writer = JsonWriter::default();
         writer.open_object();
-        for (name, text) in [("type", "sayso:place"), ("last_event_id", last.id()?)] {
+        for (name, text) in [("type", "sayso:place"), ("last_event_id", &*last)] {
             writer.key(name);
             writer.text(text);
         }

@@ -61,11 +61,11 @@ async fn write_frames(server: &Server, stream: impl ConnectionStream, listener: 
     let (mut reader, mut writer) = tokio::io::split(stream);
     let writing = async {
         while let Some(frame) = queue.next().await {
-            let mut bytes = sse::frame_bytes(&frame).to_vec();
+            let mut bytes = sse::frame_parts(&frame).concat();
             while bytes.len() < MAX_WRITE_BYTES
                 && let Some(frame) = queue.try_next()
             {
-                bytes.extend_from_slice(sse::frame_bytes(&frame));
+                bytes.extend(sse::frame_parts(&frame).into_iter().flatten());
             }
             if !write_with_timeout(&mut writer, &bytes, WRITE_TIMEOUT).await {
                 return;

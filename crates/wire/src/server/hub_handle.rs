@@ -1,67 +1,36 @@
 //! The handle to the hub's thread, with the replies that callers wait for.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hub::command::{HubCommand, HubReply, Request, RequestId, TurnOutput, Unavailable};
+use hub::command::{HubCommand, HubReply, Request, RequestId, Unavailable};
 use hub::manifests::PublishedManifests;
-use hub::{AgentConnectionId, Core, Engine, ListenerId, Principal};
-use rustc_hash::FxHashMap;
+use hub::{AgentConnectionId, Core, Engine, ListenerId, Principal, ShardMap};
 use seal::UnixMillis;
 use seal::es256::SigningKey;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, oneshot};
 
 use super::agent_messages::{AgentMessage, AgentMessageQueue};
 use super::receipt_signer::ReceiptSigner;
+use super::shards::{Plan, ReplyTarget, ShardLink, ShardLinks, ShardOutputs};
 use crate::fanout::{self, Fanout, FanoutCommand, FanoutReport, ListenerSink};
 use crate::telemetry::Telemetry;
 
-/// A handle to the hub and to the thread that writes to its listeners.
+/// Reads the time for one shard.
+type ClockFn = Box<dyn Fn() -> UnixMillis + Send>;
+
+/// A handle to all shards of the hub and to the thread that writes to its listeners.
 #[derive(Clone)]
 pub struct HubHandle {
-    engine: Engine,
-    fanout: Fanout,
-    pending: Arc<Mutex<PendingReplies>>,
-    next_id: Arc<AtomicU64>,
-    telemetry: Arc<Telemetry>,
+    /// The shards, by number.
+    links: ShardLinks,
+    outputs: ShardOutputs,
     manifests: PublishedManifests,
     /// Signs the receipts that agents receive, if the hub has a key.
     receipt_signer: Option<Arc<ReceiptSigner>>,
     /// The writer task of each listener holds a read lock. Shutdown waits for these tasks by acquiring the write lock.
     shutdown_lock: Arc<RwLock<()>>,
-}
-
-/// The recipients of the hub's replies and notices.
-#[derive(Default)]
-struct PendingReplies {
-    requests: FxHashMap<RequestId, ReplyTarget>,
-    connections: FxHashMap<AgentConnectionId, AgentMessageQueue>,
-}
-
-enum ReplyTarget {
-    /// A caller that waits for this one reply.
-    OneShot(oneshot::Sender<HubReply>),
-    /// An agent connection, which receives replies and notices in the hub's order.
-    Connection(AgentConnectionId),
-    /// An agent connection whose caller runs the hub's turn on its own thread and takes the reply afterwards.
-    InlineConnection(AgentConnectionId),
-}
-
-impl PendingReplies {
-    /// Queues a message for a connection, with `push`. A connection whose queue is full is removed. The agent is expected
-    /// to reconnect and catch up.
-    fn queue_message(
-        &mut self,
-        connection: AgentConnectionId,
-        message: AgentMessage,
-        push: fn(&AgentMessageQueue, AgentMessage) -> bool,
-    ) {
-        if self.connections.get(&connection).is_some_and(|queue| !push(queue, message)) {
-            self.connections.remove(&connection);
-        }
-    }
 }
 
 impl HubHandle {
@@ -71,60 +40,88 @@ impl HubHandle {
         limits: impl Into<fanout::FanoutLimits>,
         clock: impl Fn() -> UnixMillis + Send + 'static,
     ) -> std::io::Result<Self> {
-        Self::start_with_telemetry(core, limits, clock, Arc::default())
+        let engines = vec![(core, Box::new(clock) as ClockFn)];
+        Self::start_engines(engines, ShardMap::default(), limits, Arc::default())
     }
 
-    /// Starts the hub's thread and the fan-out's thread.
-    pub fn start_with_telemetry(
-        core: Core,
+    /// Starts the threads of all shards and the fan-out's thread. `cores` are the shards, by number.
+    pub fn start_shards(
+        cores: Vec<Core>,
         limits: impl Into<fanout::FanoutLimits>,
-        clock: impl Fn() -> UnixMillis + Send + 'static,
+        clock: impl Fn() -> UnixMillis + Clone + Send + 'static,
         telemetry: Arc<Telemetry>,
     ) -> std::io::Result<Self> {
-        let pending: Arc<Mutex<PendingReplies>> = Arc::default();
-        let next_id = Arc::new(AtomicU64::new(1));
+        let map = cores.first().map(|core| core.shard().map).unwrap_or_default();
+        if usize::from(map.count()) != cores.len() {
+            return Err(std::io::Error::other("the number of cores is not the number of shards"));
+        }
+        let with_clock = |core| (core, Box::new(clock.clone()) as ClockFn);
+        Self::start_engines(cores.into_iter().map(with_clock).collect(), map, limits, telemetry)
+    }
+
+    fn start_engines(
+        mut engines: Vec<(Core, ClockFn)>,
+        map: ShardMap,
+        limits: impl Into<fanout::FanoutLimits>,
+        telemetry: Arc<Telemetry>,
+    ) -> std::io::Result<Self> {
+        // A crash may have prevented that every shard stored a manifest.
+        if let Some(((first, _), others)) = engines.split_first_mut() {
+            let documents = if others.is_empty() { Vec::new() } else { first.documents_of_agents() };
+            for (core, _) in others {
+                core.adopt_documents_of_agents(&documents).map_err(std::io::Error::other)?;
+            }
+        }
+        telemetry.set_hub_counters(engines.iter().map(|(core, _)| core.counters()).collect());
+        let manifests = engines.first().map(|(core, _)| core.published_manifests()).unwrap_or_default();
+        Self::with_links(map, 0, limits, telemetry, manifests, |outputs| {
+            let start = |(shard, (core, clock)): (u16, (Core, ClockFn))| {
+                let outputs = outputs.clone();
+                let (engine, _) =
+                    Engine::start(core, clock, move |turn: &mut Vec<_>| outputs.apply(shard, turn))?;
+                Ok(Arc::new(engine) as Arc<dyn ShardLink>)
+            };
+            (0..).zip(engines).map(start).collect()
+        })
+    }
+
+    /// Starts the fan-out's thread, and the front of shards that `start` returns, by number. The outputs of the shards are
+    /// applied with the [`ShardOutputs`] that it receives. Ids of requests, connections and listeners are larger than
+    /// `id_base`.
+    pub fn with_links(
+        map: ShardMap,
+        id_base: u64,
+        limits: impl Into<fanout::FanoutLimits>,
+        telemetry: Arc<Telemetry>,
+        manifests: PublishedManifests,
+        start: impl FnOnce(&ShardOutputs) -> std::io::Result<Vec<Arc<dyn ShardLink>>>,
+    ) -> std::io::Result<Self> {
         // The fan-out reports disconnected listeners to the hub. The hub starts later, so a channel holds the reports until
         // it runs.
         let (report_sender, reports) = std::sync::mpsc::channel();
         let (fanout, _) = Fanout::start(limits, move |report| {
             let _ = report_sender.send(report);
         })?;
-        telemetry.set_hub_counters(core.counters());
         telemetry.set_fanout_counters(fanout.counters());
-        let manifests = core.published_manifests();
-        let apply = {
-            let (pending, fanout, telemetry) = (pending.clone(), fanout.clone(), telemetry.clone());
-            move |outputs: &mut Vec<_>| apply_outputs(outputs.drain(..), &pending, &fanout, &telemetry)
-        };
-        let (engine, _) = Engine::start(core, clock, apply)?;
+        let outputs = ShardOutputs::new(map, fanout, telemetry, id_base);
+        let links: ShardLinks = start(&outputs)?.into();
+        outputs.set_links(&links);
+        let hub = Self { links, outputs, manifests, receipt_signer: None, shutdown_lock: Arc::default() };
         let forward_reports = {
-            let (engine, next_id, telemetry) = (engine.clone(), next_id.clone(), telemetry.clone());
+            let (links, outputs) = (hub.links.clone(), hub.outputs.clone());
             move || {
                 for report in reports {
                     let (listener, is_too_slow) = match report {
                         FanoutReport::Disconnected(listener) => (listener, false),
                         FanoutReport::TooSlow(listener) => (listener, true),
                     };
-                    telemetry.record_listener_left(listener, is_too_slow);
-                    let id = RequestId(next_id.fetch_add(1, Ordering::Relaxed));
-                    let command = HubCommand::Detach { listener, is_too_slow };
-                    if !engine.submit(Request { id, principal: Principal::local(), command }) {
-                        return;
-                    }
+                    outputs.telemetry.record_listener_left(listener, is_too_slow);
+                    send_to_all(&links, &outputs, &HubCommand::Detach { listener, is_too_slow });
                 }
             }
         };
         std::thread::Builder::new().name("fanout-reports".to_owned()).spawn(forward_reports)?;
-        Ok(Self {
-            engine,
-            fanout,
-            pending,
-            next_id,
-            telemetry,
-            manifests,
-            receipt_signer: None,
-            shutdown_lock: Arc::default(),
-        })
+        Ok(hub)
     }
 
     /// Signs the receipt in every outcome that an agent receives through this handle or a clone of it.
@@ -140,7 +137,12 @@ impl HubHandle {
 
     /// Returns the telemetry of this hub.
     pub fn telemetry(&self) -> &Arc<Telemetry> {
-        &self.telemetry
+        &self.outputs.telemetry
+    }
+
+    /// Returns the shards of this hub.
+    pub fn shards(&self) -> ShardMap {
+        self.outputs.map
     }
 
     /// Returns the manifests that the hub publishes.
@@ -150,10 +152,10 @@ impl HubHandle {
 
     /// Sends a command to the hub and waits for its reply. Dropping the future cancels the wait.
     pub async fn ask(&self, principal: Principal, command: HubCommand) -> HubReply {
-        self.telemetry.log_command(&command);
+        self.outputs.telemetry.log_command(&command);
         let (sender, receiver) = oneshot::channel();
         let stopped = || HubReply::Unavailable(Unavailable::Stopping);
-        let Some(id) = self.send(principal, command, Some(ReplyTarget::OneShot(sender))) else {
+        let Some(id) = self.send(principal, command, ReplyTarget::OneShot(sender)) else {
             return stopped();
         };
         let guard = RequestGuard { hub: self, id };
@@ -169,37 +171,45 @@ impl HubHandle {
     pub fn connect_agent(&self, capacity: usize) -> AgentConnection {
         let id = AgentConnectionId(self.next_id());
         let messages = AgentMessageQueue::new(capacity);
-        self.pending().connections.insert(id, messages.clone());
+        self.outputs.lock().connections.insert(id, messages.clone());
         AgentConnection { hub: self.clone(), id, messages }
     }
 
-    fn send(
-        &self,
-        principal: Principal,
-        command: HubCommand,
-        target: Option<ReplyTarget>,
-    ) -> Option<RequestId> {
-        let id = RequestId(self.next_id());
-        let runs_inline = matches!(target, Some(ReplyTarget::InlineConnection(_)));
-        if let Some(target) = target {
-            self.pending().requests.insert(id, target);
-        }
+    fn send(&self, principal: Principal, command: HubCommand, target: ReplyTarget) -> Option<RequestId> {
+        let (shard, command) = if self.outputs.map.is_single() {
+            (0, command)
+        } else {
+            match Plan::new(self.outputs.map, &principal, command) {
+                Plan::Single(shard, command) => (shard, command),
+                Plan::Flow(flow) => {
+                    // A flow never runs inline.
+                    let target = match target {
+                        ReplyTarget::InlineConnection(connection) => ReplyTarget::Connection(connection),
+                        target => target,
+                    };
+                    return Some(self.outputs.start_flow(&self.links, *flow, target));
+                }
+            }
+        };
+        let link = self.links.get(usize::from(shard))?;
+        let runs_inline = matches!(target, ReplyTarget::InlineConnection(_));
+        let id = {
+            let mut pending = self.outputs.lock();
+            let id = RequestId(pending.next_id());
+            pending.insert(id, target, shard);
+            id
+        };
         let request = Request { id, principal, command };
-        let was_accepted =
-            if runs_inline { self.engine.run_turn(request) } else { self.engine.submit(request) };
+        let was_accepted = if runs_inline { link.run_turn(request) } else { link.submit(request) };
         if was_accepted {
             return Some(id);
         }
-        self.pending().requests.remove(&id);
+        self.outputs.lock().cancel(id);
         None
     }
 
-    fn pending(&self) -> MutexGuard<'_, PendingReplies> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn next_id(&self) -> u64 {
-        self.next_id.fetch_add(1, Ordering::Relaxed)
+        self.outputs.lock().next_id()
     }
 
     /// Creates an id for a new listener.
@@ -209,12 +219,12 @@ impl HubHandle {
 
     /// Connects a listener to its sink, so that the fan-out can write to it.
     pub fn connect_listener(&self, listener: ListenerId, sink: ListenerSink) {
-        self.fanout.send(FanoutCommand::Connect { listener, sink });
+        self.outputs.fanout.send(FanoutCommand::Connect { listener, sink });
     }
 
     /// Tells the fan-out that a listener has emptied its channel.
     pub fn listener_ready(&self, listener: ListenerId) {
-        self.fanout.send(FanoutCommand::Ready(listener));
+        self.outputs.fanout.send(FanoutCommand::Ready(listener));
     }
 
     /// Tells every listener that the hub is shutting down. Waits until all listeners have received this message or the time
@@ -222,7 +232,7 @@ impl HubHandle {
     pub async fn announce_shutdown(&self, time_limit: Duration) {
         self.ask(Principal::local(), HubCommand::ShutDown).await;
         let (sender, emptied) = oneshot::channel();
-        self.fanout.send(FanoutCommand::NotifyWhenEmpty(sender));
+        self.outputs.fanout.send(FanoutCommand::NotifyWhenEmpty(sender));
         let all_written = async {
             let _ = emptied.await;
             // Frames that the fan-out handed to other tasks must still be written.
@@ -239,7 +249,7 @@ impl HubHandle {
 
     /// Sends a heartbeat to every listener.
     pub fn send_heartbeats(&self) {
-        self.fanout.send(FanoutCommand::Heartbeat);
+        self.outputs.fanout.send(FanoutCommand::Heartbeat);
     }
 }
 
@@ -257,9 +267,11 @@ struct RequestGuard<'h> {
 
 impl Drop for RequestGuard<'_> {
     fn drop(&mut self) {
-        if self.hub.pending().requests.remove(&self.id).is_some() {
-            let cancel = HubCommand::CancelWait { request: self.id };
-            self.hub.send(Principal::local(), cancel, None);
+        let shard = self.hub.outputs.lock().cancel(self.id);
+        if let Some(link) = shard.and_then(|shard| self.hub.links.get(usize::from(shard))) {
+            let command = HubCommand::CancelWait { request: self.id };
+            let id = RequestId(self.hub.next_id());
+            link.submit(Request { id, principal: Principal::local(), command });
         }
     }
 }
@@ -277,14 +289,14 @@ impl AgentConnection {
     /// Submits a command. Returns the request id that the reply will carry, or `None` if the hub has stopped.
     pub fn submit(&self, principal: &Principal, command: HubCommand) -> Option<RequestId> {
         let command = HubCommand::OnConnection { connection: self.id, command: Box::new(command) };
-        self.hub.send(principal.clone(), command, Some(ReplyTarget::Connection(self.id)))
+        self.hub.send(principal.clone(), command, ReplyTarget::Connection(self.id))
     }
 
     /// Like [`Self::submit`], but runs the hub's turn on the calling thread. After it returns, the reply can be taken with
     /// [`Self::try_recv`], without waking a waiting task. Only for hubs whose journal does not write to a disk.
     pub fn submit_inline(&self, principal: &Principal, command: HubCommand) -> Option<RequestId> {
         let command = HubCommand::OnConnection { connection: self.id, command: Box::new(command) };
-        self.hub.send(principal.clone(), command, Some(ReplyTarget::InlineConnection(self.id)))
+        self.hub.send(principal.clone(), command, ReplyTarget::InlineConnection(self.id))
     }
 
     /// Takes the next message, if one is queued.
@@ -313,75 +325,16 @@ impl AgentConnection {
 
 impl Drop for AgentConnection {
     fn drop(&mut self) {
-        self.hub.pending().connections.remove(&self.id);
-        self.hub.send(Principal::local(), HubCommand::DisconnectAgent { connection: self.id }, None);
+        self.hub.outputs.lock().connections.remove(&self.id);
+        let command = HubCommand::DisconnectAgent { connection: self.id };
+        send_to_all(&self.hub.links, &self.hub.outputs, &command);
     }
 }
 
-/// Applies the outputs of a turn. Consecutive frames are sent to the fan-out together.
-fn apply_outputs(
-    outputs: impl Iterator<Item = TurnOutput>,
-    pending: &Mutex<PendingReplies>,
-    fanout: &Fanout,
-    telemetry: &Telemetry,
-) {
-    let mut frames = Vec::new();
-    let flush = |frames: &mut Vec<_>| {
-        if !frames.is_empty() {
-            fanout.send(FanoutCommand::Frames(std::mem::take(frames)));
-        }
-    };
-    for output in outputs {
-        let command = match output {
-            TurnOutput::Reply(id, reply) => {
-                let mut pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
-                match pending.requests.remove(&id) {
-                    Some(ReplyTarget::OneShot(sender)) => drop(sender.send(reply)),
-                    Some(ReplyTarget::Connection(connection)) => pending.queue_message(
-                        connection,
-                        AgentMessage::Reply(id, reply),
-                        AgentMessageQueue::push_and_wake,
-                    ),
-                    Some(ReplyTarget::InlineConnection(connection)) => pending.queue_message(
-                        connection,
-                        AgentMessage::Reply(id, reply),
-                        AgentMessageQueue::push_silently,
-                    ),
-                    None => {}
-                }
-                continue;
-            }
-            TurnOutput::Notify(connection, notice) => {
-                let mut pending = pending.lock().unwrap_or_else(PoisonError::into_inner);
-                pending.queue_message(
-                    connection,
-                    AgentMessage::Notice(notice),
-                    AgentMessageQueue::push_and_wake,
-                );
-                continue;
-            }
-            TurnOutput::Frame(group, frame) => {
-                frames.push((group, frame));
-                continue;
-            }
-            TurnOutput::Join { listener, group, private_frames, resume_position } => FanoutCommand::Attach {
-                listener,
-                group,
-                sink: ListenerSink::Pending,
-                private_frames,
-                resume_position,
-            },
-            TurnOutput::Log(event) => {
-                telemetry.log_hub_event(&event);
-                continue;
-            }
-            TurnOutput::Move(listener, group) => FanoutCommand::Move { listener, group },
-            TurnOutput::Send(listener, frame) => FanoutCommand::SendTo { listener, frame },
-            TurnOutput::Close(listener) => FanoutCommand::Close(listener),
-            _ => continue,
-        };
-        flush(&mut frames);
-        fanout.send(command);
+/// Sends a command without a reply to every shard.
+fn send_to_all(links: &ShardLinks, outputs: &ShardOutputs, command: &HubCommand) {
+    for link in links.iter() {
+        let id = RequestId(outputs.lock().next_id());
+        link.submit(Request { id, principal: Principal::local(), command: command.clone() });
     }
-    flush(&mut frames);
 }

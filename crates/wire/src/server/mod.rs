@@ -9,6 +9,7 @@
 //! - `token_changes`: tells the hub which tokens are valid.
 //! - `local_http`: HTTP on a Unix socket, whose user the operating system has authenticated.
 //! - `hub_handle`: sends commands to the hub and receives its replies.
+//! - `shards`: the front of all shards, which routes requests.
 //! - `agent_messages`: the queue of replies and notices for an agent connection.
 //! - `receipt_signer`: signs the receipts of resolved questions.
 
@@ -19,6 +20,7 @@ mod hub_handle;
 mod local_http;
 mod receipt_signer;
 mod routes;
+mod shards;
 mod sign_in;
 mod token_changes;
 mod upgrade;
@@ -36,6 +38,7 @@ pub(crate) use routes::{
     invitation_not_found, question_not_found, reply_to_response, session_not_found,
     subscription_reply_to_response,
 };
+pub use shards::{ShardLink, ShardOutputs};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 

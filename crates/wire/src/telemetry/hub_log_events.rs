@@ -66,6 +66,8 @@ impl Telemetry {
     }
 
     fn listener_count(&self) -> u64 {
-        self.hub.get().map_or(0, |hub| hub.listeners.get())
+        // A listener of several shards counts in each of them.
+        let shards = self.hub.get().map(Vec::as_slice).unwrap_or_default();
+        shards.iter().map(|hub| hub.listeners.get()).max().unwrap_or(0)
     }
 }

@@ -8,7 +8,7 @@ use journal::stored::{LiveState, StoredDecision, StoredEvent, StoredResponse, St
 use journal::{Journal, JournalEntry, JournalError, Position, Retention, TrimReport};
 use seal::UnixMillis;
 
-use super::{Telemetry, log_record};
+use super::{JournalMetrics, Telemetry, in_shard, log_record};
 
 /// Minimum interval between two reads of the journal's size.
 const SIZE_INTERVAL: Duration = Duration::from_secs(1);
@@ -16,19 +16,27 @@ const SIZE_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct InstrumentedJournal {
     inner: Box<dyn Journal>,
     telemetry: Arc<Telemetry>,
+    metrics: Arc<JournalMetrics>,
+    /// The number of the shard, if there are several.
+    shard: Option<u16>,
     size_read_at: Instant,
 }
 
 impl InstrumentedJournal {
-    pub(super) fn new(mut inner: Box<dyn Journal>, telemetry: Arc<Telemetry>) -> Self {
-        update_size(inner.as_mut(), &telemetry);
-        Self { inner, telemetry, size_read_at: Instant::now() }
+    pub(super) fn new(
+        mut inner: Box<dyn Journal>,
+        telemetry: Arc<Telemetry>,
+        metrics: Arc<JournalMetrics>,
+        shard: Option<u16>,
+    ) -> Self {
+        update_size(inner.as_mut(), &metrics);
+        Self { inner, telemetry, metrics, shard, size_read_at: Instant::now() }
     }
 }
 
-fn update_size(journal: &mut dyn Journal, telemetry: &Telemetry) {
+fn update_size(journal: &mut dyn Journal, metrics: &JournalMetrics) {
     if let Ok(bytes) = journal.size_bytes() {
-        telemetry.storage.journal_bytes.set(usize::try_from(bytes).unwrap_or(usize::MAX));
+        metrics.bytes.set(usize::try_from(bytes).unwrap_or(usize::MAX));
     }
 }
 
@@ -41,16 +49,16 @@ impl Journal for InstrumentedJournal {
         let storage = &self.telemetry.storage;
         storage.commit_seconds.add(elapsed.as_secs_f64());
         storage.commit_entries.add(batch.len() as f64);
-        storage.is_failing.store(result.is_err(), Ordering::Relaxed);
+        self.metrics.is_failing.store(result.is_err(), Ordering::Relaxed);
         if result.is_err() {
             storage.failures.add(1);
             let now = started_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
             storage.last_failure_unix_seconds.set(usize::try_from(now).unwrap_or(usize::MAX));
         }
-        log_record::commit(batch.len(), elapsed.as_micros());
+        in_shard(self.shard, || log_record::commit(batch.len(), elapsed.as_micros()));
         if self.size_read_at.elapsed() >= SIZE_INTERVAL {
             self.size_read_at = Instant::now();
-            update_size(self.inner.as_mut(), &self.telemetry);
+            update_size(self.inner.as_mut(), &self.metrics);
         }
         result
     }

@@ -5,6 +5,7 @@
 //! hub does not block if standard error is not read. The number of lines per kind and time window is limited. A line
 //! reports how many lines were dropped.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -164,6 +165,19 @@ impl<S: Subscriber> Layer<S> for LogLayer {
     }
 }
 
+thread_local! {
+    /// The shard that the current log event is about, if the hub has several.
+    static SHARD: Cell<Option<u16>> = const { Cell::new(None) };
+}
+
+/// Adds the field `shard` to the events that `body` logs, if there is a shard.
+pub(crate) fn in_shard<T>(shard: Option<u16>, body: impl FnOnce() -> T) -> T {
+    let outer = SHARD.replace(shard);
+    let result = body();
+    SHARD.set(outer);
+    result
+}
+
 impl LogWriter {
     fn write_event(&self, event: &Event<'_>) {
         let kind = event.metadata().name();
@@ -182,6 +196,9 @@ impl LogWriter {
         self.write_dropped(kind, dropped);
         let mut visitor = FieldVisitor { max_chars: self.limits.value_chars, fields: Vec::new() };
         event.record(&mut visitor);
+        if let Some(shard) = SHARD.get() {
+            visitor.fields.push(("shard", shard.to_string()));
+        }
         self.write_line(*event.metadata().level(), kind, &visitor.fields);
     }
 

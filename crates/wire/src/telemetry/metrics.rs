@@ -1,5 +1,6 @@
 //! Collects all metrics as families of samples.
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use hub::telemetry::LabelledCounter;
@@ -52,8 +53,11 @@ pub(super) fn families(telemetry: &Telemetry) -> Vec<MetricFamily> {
     if let Some(open_fds) = process::open_descriptors() {
         all.add_gauge("process_open_fds", "Number of open file descriptors.", open_fds);
     }
-    if let Some(hub) = telemetry.hub.get() {
-        all.add_hub_metrics(hub);
+    let shards = telemetry.hub.get().map(Vec::as_slice).unwrap_or_default();
+    for (shard, hub) in shards.iter().enumerate() {
+        let mut of_shard = MetricFamilies(Vec::new());
+        of_shard.add_hub_metrics(hub);
+        all.merge(of_shard, (shards.len() > 1).then_some(shard));
     }
     all.add_storage_metrics(telemetry);
     all.add_transport_metrics(telemetry);
@@ -65,6 +69,33 @@ struct MetricFamilies(Vec<MetricFamily>);
 impl MetricFamilies {
     fn add(&mut self, name: &'static str, help: &'static str, value: MetricSamples) {
         self.0.push(MetricFamily { name, help, value });
+    }
+
+    /// Adds the samples of one shard to the families. If there are several shards, each sample gets its number as a label.
+    fn merge(&mut self, of_shard: Self, shard: Option<usize>) {
+        for mut family in of_shard.0 {
+            let (MetricSamples::Counter(samples) | MetricSamples::Gauge(samples)) = &mut family.value else {
+                self.0.push(family);
+                continue;
+            };
+            for sample in &mut *samples {
+                sample.labels.extend(shard.map(|shard| ("shard", shard.to_string())));
+            }
+            let existing = self.0.iter_mut().find(|existing| existing.name == family.name);
+            match existing.map(|existing| &mut existing.value) {
+                Some(MetricSamples::Counter(all) | MetricSamples::Gauge(all)) => all.append(samples),
+                _ => self.0.push(family),
+            }
+        }
+    }
+
+    /// Adds a gauge with a value for each shard.
+    fn add_shard_gauge(&mut self, name: &'static str, help: &'static str, values: &[u64]) {
+        let samples = values.iter().enumerate().map(|(shard, value)| match values {
+            [_] => unlabelled(*value),
+            _ => sample("shard", &shard.to_string(), *value),
+        });
+        self.add(name, help, MetricSamples::Gauge(samples.collect()));
     }
 
     fn add_counter(&mut self, name: &'static str, help: &'static str, count: u64) {
@@ -150,8 +181,14 @@ impl MetricFamilies {
             storage.last_failure_unix_seconds.get(),
         );
         let help = "1 if the last commit succeeded, 0 if it failed.";
-        self.add_gauge("sayso_storage_healthy", help, u64::from(!telemetry.is_storage_failing()));
-        self.add_gauge("sayso_journal_bytes", "Size of the journal in bytes.", storage.journal_bytes.get());
+        let mut journals = storage.journals();
+        if journals.is_empty() {
+            journals.push(Arc::default());
+        }
+        let healthy: Vec<_> = journals.iter().map(|journal| u64::from(!journal.is_failing())).collect();
+        self.add_shard_gauge("sayso_storage_healthy", help, &healthy);
+        let bytes: Vec<_> = journals.iter().map(|journal| journal.bytes.get()).collect();
+        self.add_shard_gauge("sayso_journal_bytes", "Size of the journal in bytes.", &bytes);
     }
 
     fn add_transport_metrics(&mut self, telemetry: &Telemetry) {

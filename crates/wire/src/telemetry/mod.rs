@@ -23,11 +23,12 @@ mod metrics;
 mod process;
 pub(crate) mod route_template;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime};
 
 pub(crate) use counters::{FanoutCounters, TransportKind};
 pub use exposition::ExpositionFormat;
+pub(crate) use log::in_shard;
 pub use log::{LogFormat, LogHandle, LogLimits};
 pub use tracing::Level;
 
@@ -40,7 +41,8 @@ use crate::http::{HttpResponse, RequestHead};
 pub struct Telemetry {
     log: LogHandle,
     counters: WireCounters,
-    hub: OnceLock<Arc<hub::HubMetrics>>,
+    /// The counters of the hub's shards, by number.
+    hub: OnceLock<Vec<Arc<hub::HubMetrics>>>,
     fanout: OnceLock<Arc<FanoutCounters>>,
     storage: Arc<StorageMetrics>,
     reload_failures: hub::telemetry::MetricValue,
@@ -56,8 +58,27 @@ pub(crate) struct StorageMetrics {
     commit_entries: Histogram,
     failures: hub::telemetry::MetricValue,
     last_failure_unix_seconds: hub::telemetry::MetricValue,
+    /// The journals, by shard.
+    journals: Mutex<Vec<Arc<JournalMetrics>>>,
+}
+
+/// Metrics of the journal of one shard.
+#[derive(Debug, Default)]
+pub(crate) struct JournalMetrics {
     is_failing: std::sync::atomic::AtomicBool,
-    journal_bytes: hub::telemetry::MetricValue,
+    bytes: hub::telemetry::MetricValue,
+}
+
+impl JournalMetrics {
+    fn is_failing(&self) -> bool {
+        self.is_failing.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+impl StorageMetrics {
+    fn journals(&self) -> Vec<Arc<JournalMetrics>> {
+        self.journals.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 impl Default for StorageMetrics {
@@ -71,8 +92,7 @@ impl Default for StorageMetrics {
             ]),
             failures: hub::telemetry::MetricValue::default(),
             last_failure_unix_seconds: hub::telemetry::MetricValue::default(),
-            is_failing: std::sync::atomic::AtomicBool::new(false),
-            journal_bytes: hub::telemetry::MetricValue::default(),
+            journals: Mutex::default(),
         }
     }
 }
@@ -99,17 +119,28 @@ impl Telemetry {
         }
     }
 
-    /// Wraps a journal so that its commits are measured.
+    /// Wraps a journal so that its commits are measured. The journals of several shards are wrapped in order.
     pub fn instrument_journal(
         self: &Arc<Self>,
         inner: Box<dyn ::journal::Journal>,
     ) -> Box<dyn ::journal::Journal> {
-        Box::new(instrumented_journal::InstrumentedJournal::new(inner, self.clone()))
+        self.instrument_journal_of(None, inner)
     }
 
-    /// Returns whether the last commit to the journal failed.
+    /// Like [`instrument_journal`](Self::instrument_journal), for a shard of several. Log lines name it.
+    pub fn instrument_journal_of(
+        self: &Arc<Self>,
+        shard: Option<u16>,
+        inner: Box<dyn ::journal::Journal>,
+    ) -> Box<dyn ::journal::Journal> {
+        let metrics: Arc<JournalMetrics> = Arc::default();
+        self.storage.journals.lock().unwrap_or_else(PoisonError::into_inner).push(metrics.clone());
+        Box::new(instrumented_journal::InstrumentedJournal::new(inner, self.clone(), metrics, shard))
+    }
+
+    /// Returns whether the last commit to the journal of any shard failed.
     pub fn is_storage_failing(&self) -> bool {
-        self.storage.is_failing.load(std::sync::atomic::Ordering::Relaxed)
+        self.storage.journals().iter().any(|journal| journal.is_failing())
     }
 
     /// Returns whether the last reload failed, so that removed tokens may still be accepted.
@@ -138,7 +169,7 @@ impl Telemetry {
         self.log.close();
     }
 
-    pub(crate) fn set_hub_counters(&self, counters: Arc<hub::HubMetrics>) {
+    pub(crate) fn set_hub_counters(&self, counters: Vec<Arc<hub::HubMetrics>>) {
         let _ = self.hub.set(counters);
     }
 

@@ -178,6 +178,8 @@ keys! {
 
     "hub.language": Language => Language(language),
         "Language of sessions that do not state one.";
+    "hub.shards": Count(1, hub::ShardMap::MAX_COUNT as u64) => Size(shards),
+        "Number of shards, each with its own thread and journal, that share the sessions by person. It is fixed when the data folder is created; `sayso reshard` changes 1 to more.";
     "hub.sessions": Count(1, 10_000_000) => Size(hub.sessions),
         "Maximum number of open sessions.";
     "hub.sessions_per_principal": Count(1, 10_000_000) => Size(hub.sessions_per_principal),

@@ -56,6 +56,7 @@ seal::defaults! {
         pub(super) manifest_keys: Option<PathBuf> = None,
         pub(super) threads: usize = 2,
         pub(super) language: String = hub::DEFAULT_LANGUAGE.to_owned(),
+        pub(super) shards: usize = 1,
         pub(super) backup_timeout: Duration = Duration::from_mins(10),
         pub(super) heartbeat: Duration = Duration::from_secs(15),
         pub(super) hub: hub::HubLimits = default_hub_limits(),

@@ -105,7 +105,7 @@ impl ClusterTable {
 
     fn run<T>(
         &self,
-        query: impl AsyncFn(&Client) -> Result<T, tokio_postgres::Error>,
+        query: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, JournalError> {
         let session = self.database.connect()?;
         let result = wait(query(&session.client), self.database.answer_timeout());

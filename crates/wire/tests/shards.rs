@@ -1,0 +1,521 @@
+//! A hub with several shards: routing, listeners of several shards, limits, and shards that fail.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a failed test panics")]
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aaep::event::Producer;
+use aaep::message::Message;
+use aaep::{SessionId, SubscriptionId};
+use hub::command::{HubCommand, HubReply, LimitReached, SubscriberMessage};
+use hub::delivery::{DeliveryLimits, Frame};
+use hub::{AgentNaming, Core, HubLimits, Principal, Role, Scope, Shard, ShardMap};
+use journal::{Journal, JournalEntry, JournalError, MemoryJournal};
+use seal::{Digest, Random, SystemRandom, UnixMillis};
+use tokio::sync::mpsc;
+use wire::HubHandle;
+use wire::fanout::ListenerSink;
+
+/// How long to wait before a test fails. Even a slow machine needs much less.
+const TEST_TIMEOUT: Duration = Duration::from_mins(2);
+const SHARDS: u16 = 3;
+
+fn start_hub(limits: HubLimits) -> HubHandle {
+    start_hub_with(limits, (0..SHARDS).map(|_| Box::new(MemoryJournal::default()) as Box<dyn Journal>))
+}
+
+fn start_hub_with(limits: HubLimits, journals: impl Iterator<Item = Box<dyn Journal>>) -> HubHandle {
+    let map = ShardMap::new(SHARDS);
+    let cores = Shard::all_of(map).into_iter().zip(journals).map(|(shard, journal)| {
+        let random = |bytes: &mut [u8]| SystemRandom.fill(bytes);
+        Core::in_shard(shard, journal, Producer::new("hub"), limits, random, wire::unix_now()).unwrap()
+    });
+    HubHandle::start_shards(cores.collect(), DeliveryLimits::default(), wire::unix_now, Arc::default())
+        .unwrap()
+}
+
+fn principal(name: &str, role: Role, scope: &[&str]) -> Principal {
+    let mut granted = Scope::default();
+    for entry in scope {
+        granted.add(entry).unwrap();
+    }
+    Principal {
+        name: name.into(),
+        role,
+        agent_id: (role == Role::Agent).then(|| name.into()),
+        scope: Arc::new(granted),
+        is_local: false,
+        token_digest: Some(Digest::of(name.as_bytes())),
+        expires_at: None,
+        sign_in: None,
+        naming: AgentNaming::SelfDeclared,
+    }
+}
+
+/// Returns a person of each shard.
+fn people() -> Vec<String> {
+    let map = ShardMap::new(SHARDS);
+    let of = |shard| (0..).map(|n| format!("p{n}")).find(|person| map.of_person(person) == shard).unwrap();
+    (0..SHARDS).map(of).collect()
+}
+
+fn start_body(person: &str) -> String {
+    format!(
+        r#"{{"summary_normal":"Work.","requested_by":"user:{person}","localization_hints":{{"primary_language":"en"}}}}"#
+    )
+}
+
+async fn start(hub: &HubHandle, agent: &Principal, person: &str) -> SessionId {
+    let command = HubCommand::Start { body: start_body(person).into(), idempotency_key: None };
+    let reply = hub.ask(agent.clone(), command).await;
+    let HubReply::SessionStarted { session_id } = reply else { panic!("{reply:?}") };
+    session_id
+}
+
+async fn publish(hub: &HubHandle, agent: &Principal, session: &SessionId, text: &str) {
+    let event = format!(
+        r#"{{"type":"aaep:agent.state.changed","from_state":"{text}","to_state":"{text}","summary_normal":"{text}"}}"#
+    );
+    let command =
+        HubCommand::Publish { session: session.clone(), events: vec![event.into()], idempotency_key: None };
+    let reply = hub.ask(agent.clone(), command).await;
+    assert!(matches!(reply, HubReply::EventsPublished { .. }), "{reply:?}");
+}
+
+async fn subscribe(hub: &HubHandle, listener: &Principal, after: Option<&str>) -> SubscriptionId {
+    let after = after.map(|after| format!(r#","sayso":{{"after":"{after}"}}"#)).unwrap_or_default();
+    let request = format!(
+        r#"{{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"test","capabilities":{{"supports_confirmation_reply":true{after}}}}}"#
+    );
+    let reply = hub.ask(listener.clone(), HubCommand::subscribe(Message::parse(&request))).await;
+    let HubReply::Subscribed { accepted, .. } = reply else { panic!("{reply:?}") };
+    accepted.subscription_id
+}
+
+/// A connected listener.
+struct Listener {
+    frames: mpsc::Receiver<Arc<Frame>>,
+    last_id: Option<String>,
+}
+
+impl Listener {
+    async fn attach(
+        hub: &HubHandle,
+        principal: &Principal,
+        id: &SubscriptionId,
+        after: Option<&str>,
+    ) -> Self {
+        let listener = hub.new_listener_id();
+        let (sender, frames) = mpsc::channel(1_000);
+        let last_event_id = after.map(str::to_owned);
+        let attach = HubCommand::Attach { subscription: id.clone(), last_event_id, listener };
+        assert_eq!(hub.ask(principal.clone(), attach).await, HubReply::Done);
+        hub.connect_listener(listener, ListenerSink::Channel(sender));
+        Self { frames, last_id: None }
+    }
+
+    /// Returns the next frame with an event or a message.
+    async fn next(&mut self) -> Option<Arc<Frame>> {
+        loop {
+            let frame =
+                tokio::time::timeout(TEST_TIMEOUT, self.frames.recv()).await.expect("no frame came")?;
+            if let Some(id) = frame.id() {
+                self.last_id = Some(id.to_owned());
+            }
+            if !frame.json().is_empty() {
+                return Some(frame);
+            }
+        }
+    }
+
+    async fn next_text(&mut self) -> String {
+        self.next().await.expect("the connection ended").json().to_owned()
+    }
+}
+
+/// Returns the member `summary_normal`, or the type of a message without one.
+fn summary(json: &str) -> String {
+    let value: serde_json::Value = serde_json::from_str(json).unwrap();
+    value["summary_normal"].as_str().or(value["type"].as_str()).unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn sessions_of_different_people_are_in_different_shards_and_every_request_finds_its_session() {
+    let hub = start_hub(HubLimits::default());
+    let agent = principal("bank", Role::Agent, &[]);
+    let mut shards = BTreeSet::new();
+    for person in people() {
+        let session = start(&hub, &agent, &person).await;
+        shards.insert(hub.shards().of_session(&session));
+        publish(&hub, &agent, &session, "thinking").await;
+        let body = testing_question();
+        let ask = HubCommand::Ask {
+            session: session.clone(),
+            body: body.into(),
+            is_clarification: false,
+            idempotency_key: None,
+        };
+        let HubReply::QuestionOpened { reply_token: token, .. } = hub.ask(agent.clone(), ask).await else {
+            panic!()
+        };
+        assert_eq!(hub.shards().of_reply_token(&token), hub.shards().of_session(&session));
+        let wait = HubCommand::Wait { session, token, until: UnixMillis::MIN };
+        let reply = hub.ask(agent.clone(), wait).await;
+        assert!(matches!(reply, HubReply::QuestionResolved(_)), "nobody can answer: {reply:?}");
+    }
+    assert_eq!(shards, (0..SHARDS).collect());
+    let unknown = SessionId::parse("sess_12345678x99").unwrap();
+    assert_eq!(hub.ask(agent, HubCommand::Follow { session: unknown }).await, HubReply::NotFound);
+}
+
+fn testing_question() -> String {
+    r#"{"action":"Pay 5 euros","consequence":"The money leaves your account.","risk_level":"high","irreversible":true,"default_decision":"reject","allowed_replies":["accept","reject"],"timeout_seconds":60,"summary_normal":"Pay?"}"#.to_owned()
+}
+
+#[tokio::test]
+async fn a_listener_of_all_shards_resumes_without_losing_or_repeating_an_event() {
+    let hub = start_hub(HubLimits::default());
+    let (agent, ada) = (principal("bank", Role::Agent, &[]), principal("ada", Role::Listener, &[]));
+    let mut sessions = Vec::new();
+    for person in people() {
+        sessions.push(start(&hub, &agent, &person).await);
+    }
+    let id = subscribe(&hub, &ada, None).await;
+    let mut listener = Listener::attach(&hub, &ada, &id, None).await;
+    // The snapshot has the state of each session.
+    let mut states = BTreeSet::new();
+    for _ in &sessions {
+        let json: serde_json::Value = serde_json::from_str(&listener.next_text().await).unwrap();
+        states.insert(json["session_id"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(states, sessions.iter().map(ToString::to_string).collect());
+    let mut seen = Vec::new();
+    let mut expected = Vec::new();
+    let mut number = 0;
+    for round in 0..6 {
+        for session in &sessions {
+            number += 1;
+            let text = format!("n{number}");
+            output(&hub, &agent, session, &text).await;
+            expected.push((session.to_string(), text));
+        }
+        if round % 2 == 0 {
+            // Two of the three events arrive before the connection is lost. The third one is in the channel or in the hub.
+            for _ in 0..2 {
+                seen.push(chunk(&listener.next_text().await));
+            }
+            let last_id = listener.last_id.clone().unwrap();
+            drop(listener);
+            listener = Listener::attach(&hub, &ada, &id, Some(&last_id)).await;
+        }
+    }
+    while seen.len() < expected.len() {
+        seen.push(chunk(&listener.next_text().await));
+    }
+    for session in &sessions {
+        let of_session = |all: &[(String, String)]| -> Vec<String> {
+            all.iter().filter(|(of, _)| of == session.as_str()).map(|(_, text)| text.clone()).collect()
+        };
+        assert_eq!(of_session(&seen), of_session(&expected), "in order, once each");
+    }
+    // A new subscription resumes in all shards, too.
+    let last_id = listener.last_id.clone().unwrap();
+    drop(listener);
+    for session in &sessions {
+        output(&hub, &agent, session, "later").await;
+    }
+    let id = subscribe(&hub, &ada, Some(&last_id)).await;
+    let mut listener = Listener::attach(&hub, &ada, &id, None).await;
+    let mut later = BTreeSet::new();
+    for _ in &sessions {
+        later.insert(chunk(&listener.next_text().await));
+    }
+    assert_eq!(later, sessions.iter().map(|session| (session.to_string(), "later".to_owned())).collect());
+}
+
+async fn output(hub: &HubHandle, agent: &Principal, session: &SessionId, text: &str) {
+    let command = HubCommand::StreamOutput {
+        session: session.clone(),
+        output_id: None,
+        producer: None,
+        text: text.to_owned(),
+        language: None,
+        content_type: None,
+        coalesce_hint: Some("sentence".to_owned()),
+        complete: false,
+        agent_reports_state: true,
+        idempotency_key: None,
+    };
+    let reply = hub.ask(agent.clone(), command).await;
+    assert!(matches!(reply, HubReply::EventsPublished { .. }), "{reply:?}");
+}
+
+fn chunk(json: &str) -> (String, String) {
+    let value: serde_json::Value = serde_json::from_str(json).unwrap();
+    let text = value["chunk"].as_str().unwrap_or_else(|| panic!("not a chunk: {json}"));
+    (value["session_id"].as_str().unwrap().to_owned(), text.to_owned())
+}
+
+#[tokio::test]
+async fn a_cursor_of_another_hub_is_answered_with_one_gap_message() {
+    let hub = start_hub(HubLimits::default());
+    let ada = principal("ada", Role::Listener, &[]);
+    let id = subscribe(&hub, &ada, Some("cur_0e12-1e34-2e56")).await;
+    let mut listener = Listener::attach(&hub, &ada, &id, None).await;
+    assert_eq!(summary(&listener.next_text().await), "sayso:gap");
+    let agent = principal("bank", Role::Agent, &[]);
+    let session = start(&hub, &agent, "anybody").await;
+    let next = listener.next_text().await;
+    assert!(next.contains(session.as_str()) && next.contains("session.started"), "{next}");
+}
+
+#[tokio::test]
+async fn a_listener_for_one_person_hears_one_shard_and_has_event_ids() {
+    let hub = start_hub(HubLimits::default());
+    let person = &people()[2];
+    let scope = format!("person:{person}");
+    let ada = principal("ada", Role::Listener, &[&scope]);
+    let agent = principal("bank", Role::Agent, &[]);
+    let id = subscribe(&hub, &ada, None).await;
+    let mut listener = Listener::attach(&hub, &ada, &id, None).await;
+    start(&hub, &agent, &people()[0]).await;
+    let session = start(&hub, &agent, person).await;
+    let first = listener.next().await.unwrap();
+    assert!(first.json().contains(session.as_str()));
+    assert!(first.id().unwrap().starts_with("evt_") && first.id().unwrap().ends_with("x2"));
+}
+
+#[tokio::test]
+async fn a_question_overtakes_output_of_another_shard() {
+    let hub = start_hub(HubLimits::default());
+    let (agent, ada) = (principal("bank", Role::Agent, &[]), principal("ada", Role::Listener, &[]));
+    let people = people();
+    let (first, second) = (start(&hub, &agent, &people[0]).await, start(&hub, &agent, &people[1]).await);
+    let id = subscribe(&hub, &ada, None).await;
+    let listener = hub.new_listener_id();
+    let attach = HubCommand::Attach { subscription: id, last_event_id: None, listener };
+    assert_eq!(hub.ask(ada, attach).await, HubReply::Done);
+    // More than what a listener may receive in one write, so that critical events go first.
+    let text = "a".repeat(4000);
+    for _ in 0..20 {
+        output(&hub, &agent, &first, &text).await;
+    }
+    let ask = HubCommand::Ask {
+        session: second.clone(),
+        body: testing_question().into(),
+        is_clarification: false,
+        idempotency_key: None,
+    };
+    assert!(matches!(hub.ask(agent.clone(), ask).await, HubReply::QuestionOpened { .. }));
+    let (sender, frames) = mpsc::channel(1_000);
+    hub.connect_listener(listener, ListenerSink::Channel(sender));
+    let mut listener = Listener { frames, last_id: None };
+    let mut chunks = 0;
+    loop {
+        let json = listener.next_text().await;
+        if json.contains("awaiting.confirmation") {
+            break;
+        }
+        chunks += usize::from(json.contains("output.streaming"));
+    }
+    assert!(chunks < 10, "{chunks} chunks came before the question");
+}
+
+#[tokio::test]
+async fn a_part_of_a_task_can_be_for_somebody_in_another_shard() {
+    let hub = start_hub(HubLimits::default());
+    let (agent, other) = (principal("bank", Role::Agent, &[]), principal("post", Role::Agent, &[]));
+    let people = people();
+    let parent = start(&hub, &agent, &people[0]).await;
+    let start_part = |person: Option<&str>| {
+        let person = person.map(|person| format!(r#","requested_by":"{person}""#)).unwrap_or_default();
+        let body = format!(r#"{{"summary_normal":"Part.","parent":"{parent}"{person}}}"#);
+        HubCommand::Start { body: body.into(), idempotency_key: None }
+    };
+    for (person, shard) in [(None, 0), (Some(&*people[1]), 1), (Some(&*people[2]), 2)] {
+        let reply = hub.ask(agent.clone(), start_part(person)).await;
+        let HubReply::SessionStarted { session_id } = reply else { panic!("{reply:?}") };
+        assert_eq!(hub.shards().of_session(&session_id), shard);
+        // Another token has no such session, whatever the shard.
+        assert_eq!(hub.ask(other.clone(), start_part(person)).await, HubReply::NotFound);
+    }
+}
+
+#[tokio::test]
+async fn limits_hold_for_all_shards_together() {
+    let limits =
+        HubLimits { sessions: 5, sessions_per_principal: 3, subscriptions: 2, ..HubLimits::default() };
+    let hub = start_hub(limits);
+    let people = people();
+    let start_for = |agent: &Principal, person: &str| {
+        let command = HubCommand::Start { body: start_body(person).into(), idempotency_key: None };
+        hub.ask(agent.clone(), command)
+    };
+    let (bank, post) = (principal("bank", Role::Agent, &[]), principal("post", Role::Agent, &[]));
+    let mut first = None;
+    for person in &people {
+        first = Some(start(&hub, &bank, person).await);
+    }
+    let refusal = HubReply::LimitReached(LimitReached::SessionsPerPrincipal { max: 3 });
+    assert_eq!(start_for(&bank, "anybody").await, refusal);
+    for person in people.iter().take(2) {
+        start(&hub, &post, person).await;
+    }
+    assert_eq!(start_for(&post, &people[2]).await, HubReply::LimitReached(LimitReached::Sessions));
+    // A session that has ended no longer counts.
+    let session = first.unwrap();
+    let end = r#"{"type":"aaep:agent.session.completed","outcome":"success","summary_normal":"Done."}"#;
+    let publish = HubCommand::Publish { session, events: vec![end.into()], idempotency_key: None };
+    let ended = hub.ask(bank.clone(), publish).await;
+    assert!(matches!(ended, HubReply::EventsPublished { .. }), "{ended:?}");
+    start(&hub, &post, &people[2]).await;
+    // A subscription in three shards counts once.
+    for name in ["ada", "ben"] {
+        subscribe(&hub, &principal(name, Role::Listener, &[]), None).await;
+    }
+    let eve = principal("eve", Role::Listener, &[]);
+    let request =
+        r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"test","capabilities":{}}"#;
+    let reply = hub.ask(eve, HubCommand::subscribe(Message::parse(request))).await;
+    assert_eq!(reply, HubReply::LimitReached(LimitReached::Subscriptions));
+}
+
+#[tokio::test]
+async fn a_token_cannot_publish_more_bytes_by_using_several_shards() {
+    let hub = start_hub(HubLimits { bytes_per_minute: 4_096, ..HubLimits::default() });
+    let agent = principal("bank", Role::Agent, &[]);
+    let mut refused = 0;
+    for person in people().iter().cycle().take(30) {
+        let command = HubCommand::Start { body: start_body(person).into(), idempotency_key: None };
+        refused += usize::from(matches!(hub.ask(agent.clone(), command).await, HubReply::LimitReached(_)));
+    }
+    assert!(refused > 20, "only {refused} of 30 requests were refused");
+}
+
+#[tokio::test]
+async fn closing_a_subscription_closes_it_in_every_shard() {
+    let hub = start_hub(HubLimits::default());
+    let ada = principal("ada", Role::Listener, &[]);
+    let id = subscribe(&hub, &ada, None).await;
+    let mut listener = Listener::attach(&hub, &ada, &id, None).await;
+    let close = HubCommand::SendMessage { message: SubscriberMessage::Close(id.clone()) };
+    assert_eq!(hub.ask(ada.clone(), close.clone()).await, HubReply::Done);
+    assert!(listener.next().await.is_none());
+    assert_eq!(hub.ask(ada.clone(), close).await, HubReply::NotFound);
+    let attach =
+        HubCommand::Attach { subscription: id, last_event_id: None, listener: hub.new_listener_id() };
+    assert_eq!(hub.ask(ada, attach).await, HubReply::NotFound);
+}
+
+#[tokio::test]
+async fn a_manifest_is_known_in_every_shard() {
+    let hub = start_hub(HubLimits::default());
+    let agent = principal("bank", Role::Agent, &[]);
+    let document = r#"{"aaep_version":"1.0.0","agent_id":"bank","agent_name":"Bank","conformance_level":1,"supported_events":["aaep:agent.session.started"],"transports":["sse"],"sayso":{"states":[{"name":"bank:counting","summary":"Counting."}]}}"#;
+    let publish = HubCommand::PublishManifest { document: document.to_owned() };
+    let reply = hub.ask(agent.clone(), publish).await;
+    let HubReply::ManifestPublished { .. } = reply else { panic!("{reply:?}") };
+    assert_eq!(hub.ask(agent.clone(), HubCommand::DeleteManifest).await, HubReply::Done);
+}
+
+/// A journal that accepts no subscription.
+struct NoSubscriptions(MemoryJournal);
+
+impl Journal for NoSubscriptions {
+    fn commit(&mut self, batch: &[JournalEntry<'_>]) -> Result<(), JournalError> {
+        if batch.iter().any(|entry| matches!(entry, JournalEntry::SubscriptionOpened { .. })) {
+            return Err(JournalError::Full);
+        }
+        self.0.commit(batch)
+    }
+
+    fn restore(&mut self) -> Result<journal::stored::LiveState, JournalError> {
+        self.0.restore()
+    }
+
+    fn events(
+        &mut self,
+        after: journal::Position,
+        limit: usize,
+    ) -> Result<Vec<journal::stored::StoredEvent>, JournalError> {
+        self.0.events(after, limit)
+    }
+
+    fn session_events(
+        &mut self,
+        session: &str,
+        after: journal::Position,
+        limit: usize,
+    ) -> Result<Vec<journal::stored::StoredEvent>, JournalError> {
+        self.0.session_events(session, after, limit)
+    }
+
+    fn event_position(&mut self, event_id: &str) -> Result<Option<journal::Position>, JournalError> {
+        self.0.event_position(event_id)
+    }
+
+    fn session(&mut self, id: &str) -> Result<Option<journal::stored::StoredSession>, JournalError> {
+        self.0.session(id)
+    }
+
+    fn stored_response(
+        &mut self,
+        principal: &str,
+        key: &str,
+    ) -> Result<Option<journal::stored::StoredResponse>, JournalError> {
+        self.0.stored_response(principal, key)
+    }
+
+    fn decision(&mut self, token: &str) -> Result<Option<journal::stored::StoredDecision>, JournalError> {
+        self.0.decision(token)
+    }
+
+    fn trim(
+        &mut self,
+        retention: &journal::Retention,
+        now: UnixMillis,
+    ) -> Result<journal::TrimReport, JournalError> {
+        self.0.trim(retention, now)
+    }
+
+    fn pause_checkpoints(&mut self) -> Result<(), JournalError> {
+        self.0.pause_checkpoints()
+    }
+
+    fn resume_checkpoints(&mut self) -> Result<(), JournalError> {
+        self.0.resume_checkpoints()
+    }
+
+    fn size_bytes(&mut self) -> Result<u64, JournalError> {
+        self.0.size_bytes()
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_that_one_shard_cannot_store_is_refused_and_closed_in_the_others() {
+    let journals = (0..SHARDS).map(|shard| -> Box<dyn Journal> {
+        if shard == 1 {
+            Box::new(NoSubscriptions(MemoryJournal::default()))
+        } else {
+            Box::new(MemoryJournal::default())
+        }
+    });
+    let hub = start_hub_with(HubLimits { subscriptions: 1, ..HubLimits::default() }, journals);
+    let request =
+        r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"test","capabilities":{}}"#;
+    let all = principal("ada", Role::Listener, &[]);
+    let reply = hub.ask(all, HubCommand::subscribe(Message::parse(request))).await;
+    assert!(matches!(reply, HubReply::Unavailable(_)), "{reply:?}");
+    // It no longer counts. The request is repeated because the shards close it after the reply.
+    let scope = format!("person:{}", people()[0]);
+    let one = principal("ben", Role::Listener, &[&scope]);
+    loop {
+        match hub.ask(one.clone(), HubCommand::subscribe(Message::parse(request))).await {
+            HubReply::Subscribed { .. } => return,
+            HubReply::LimitReached(_) => tokio::task::yield_now().await,
+            other => panic!("{other:?}"),
+        }
+    }
+}
