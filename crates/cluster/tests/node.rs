@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use cluster::{
-    Action, Answer, Input, InstanceId, LeaseToken, Node, NodeConfig, NodeEntry, Query, QueryId, ShardEntry,
-    ShardId, ShardOwner, StopReason, TableSnapshot,
+    Action, Answer, Input, InstanceId, LeaseToken, Membership, NodeConfig, NodeEntry, Query, QueryId,
+    ShardEntry, ShardId, ShardOwner, StopReason, TableSnapshot,
 };
 
 const LEASE: Duration = Duration::from_secs(6);
 const ME: InstanceId = InstanceId([1; 8]);
 
-fn node() -> Node {
-    Node::new(NodeConfig { name: "a".to_owned(), instance: ME, lease: LEASE })
+fn node() -> Membership {
+    Membership::new(NodeConfig { name: "a".to_owned(), instance: ME, lease: LEASE })
 }
 
 /// A time of the test.
@@ -19,11 +19,11 @@ fn at(seconds: u64) -> Duration {
     START + Duration::from_secs(seconds)
 }
 
-fn actions(node: &mut Node) -> Vec<Action> {
+fn actions(node: &mut Membership) -> Vec<Action> {
     std::iter::from_fn(|| node.next_action()).collect()
 }
 
-fn only_query(node: &mut Node) -> (QueryId, Query) {
+fn only_query(node: &mut Membership) -> (QueryId, Query) {
     match actions(node).as_slice() {
         [Action::Query(id, query)] => (*id, query.clone()),
         other => panic!("{other:?}"),
@@ -58,7 +58,7 @@ const START: Duration = Duration::from_secs(100);
 const JOINED: Duration = Duration::from_secs(99);
 
 /// A node that has asked to acquire the free shard 0 at second 0 of the test.
-fn acquiring() -> Node {
+fn acquiring() -> Membership {
     let mut node = node();
     node.handle(Input::Timeout, JOINED);
     let (id, _) = only_query(&mut node);
@@ -72,7 +72,7 @@ fn acquiring() -> Node {
 }
 
 /// A node that has acquired shard 0 at second 0 of the test.
-fn owner() -> (Node, LeaseToken) {
+fn owner() -> (Membership, LeaseToken) {
     let mut node = acquiring();
     let (id, query) = only_query(&mut node);
     let Query::Acquire { shards, token, .. } = query else { panic!("{query:?}") };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cluster::{InstanceId, LeaseToken, Node, NodeConfig, ShardId};
+use cluster::{InstanceId, LeaseToken, Membership, NodeConfig, ShardId};
 use testing::random::SplitMix64;
 
 use super::database::{Entry, JournalAnswer, JournalQuery, Ledger};
@@ -14,7 +14,7 @@ pub(super) struct Process {
     pub(super) name: String,
     /// Counts the starts, so that messages to an earlier process are recognized.
     pub(super) run: u64,
-    pub(super) node: Node,
+    pub(super) node: Membership,
     pub(super) clock: Clock,
     pub(super) cores: BTreeMap<ShardId, Core>,
     pub(super) is_up: bool,
@@ -90,7 +90,7 @@ impl Process {
     pub(super) fn new(index: usize, run: u64, clock: Clock) -> Self {
         let name = format!("node-{index}");
         let instance = instance(index, run);
-        let node = Node::new(NodeConfig { name: name.clone(), instance, lease: LEASE });
+        let node = Membership::new(NodeConfig { name: name.clone(), instance, lease: LEASE });
         Self {
             name,
             run,

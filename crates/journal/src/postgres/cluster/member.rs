@@ -5,7 +5,9 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cluster::{Action, Input, InstanceId, LeaseToken, Node, NodeConfig, ShardId, StopReason, TableSnapshot};
+use cluster::{
+    Action, Input, InstanceId, LeaseToken, Membership, NodeConfig, ShardId, StopReason, TableSnapshot,
+};
 use seal::{Random, SystemRandom};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
@@ -56,7 +58,7 @@ impl ClusterMember {
         let (inputs, input_receiver) = unbounded_channel();
         let (event_sender, events) = unbounded_channel();
         let (table_sender, table_receiver) = watch::channel(TableSnapshot::default());
-        let state = Node::new(NodeConfig { name: node.name.clone(), instance, lease });
+        let state = Membership::new(NodeConfig { name: node.name.clone(), instance, lease });
         let driver = Driver {
             database: database.clone(),
             table: Arc::new(table),
@@ -102,7 +104,7 @@ struct Driver {
     node: Arc<ClusterNode>,
     instance: InstanceId,
     lease: Duration,
-    state: Node,
+    state: Membership,
     /// Weak, so that the driver ends when the member is dropped.
     inputs: tokio::sync::mpsc::WeakUnboundedSender<Input>,
     events: UnboundedSender<ClusterEvent>,

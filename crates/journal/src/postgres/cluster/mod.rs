@@ -1,6 +1,6 @@
 //! A cluster: the table of nodes and shards, and one node's membership.
 //!
-//! - `table`: performs the queries of [`cluster::Node`], and reads the table for operators.
+//! - `table`: performs the queries of [`cluster::Membership`], and reads the table for operators.
 //! - `member`: drives the state machine of one node.
 
 mod member;

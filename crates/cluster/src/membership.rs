@@ -33,7 +33,7 @@ pub struct NodeConfig {
     pub lease: Duration,
 }
 
-/// An input of [`Node::handle`].
+/// An input of [`Membership::handle`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// Only time has passed.
@@ -52,10 +52,10 @@ pub enum Input {
     Leave,
 }
 
-/// An output of [`Node::next_action`].
+/// An output of [`Membership::next_action`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Send a query, and pass its answer to [`Node::handle`].
+    /// Send a query, and pass its answer to [`Membership::handle`].
     Query(QueryId, Query),
     /// Start the shard: open its journal under this epoch.
     Start {
@@ -137,7 +137,7 @@ struct PendingQuery {
 
 /// One node of a cluster. See the crate's documentation for how to drive it.
 #[derive(Debug)]
-pub struct Node {
+pub struct Membership {
     config: NodeConfig,
     phase: Phase,
     holdings: BTreeMap<ShardId, Holding>,
@@ -161,7 +161,7 @@ pub struct Node {
     actions: VecDeque<Action>,
 }
 
-impl Node {
+impl Membership {
     /// Creates a node that owns nothing. It sends its first heartbeat at the first [`Input::Timeout`].
     pub fn new(config: NodeConfig) -> Self {
         Self {
