@@ -53,7 +53,7 @@ impl SharedTokenChanges {
             }
         }
         let _ = server;
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -142,7 +142,8 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
     }
     // A signal that arrives while a node takes over must not be lost.
     let early_signals = config.cluster.then(|| {
-        runtime.block_on(async { wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()]) })
+        let _guard = runtime.enter();
+        wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()])
     });
     let listener = listener.into_std().map_err(|error| describe_io_error(&error))?;
     let Some(ClusterStart {
@@ -323,7 +324,7 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
                 OwnershipEnd::GivenAway => print_status("an operator has asked this node to stop"),
                 OwnershipEnd::Lost(error) => {
                     let _ = end_sender.send(error);
-                    std::future::pending().await
+                    std::future::pending::<()>().await;
                 }
             }
         };
