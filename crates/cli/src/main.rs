@@ -4,6 +4,7 @@ mod asp;
 mod backup;
 mod capture;
 mod check;
+mod cluster;
 mod demo;
 mod explain;
 mod file;
@@ -55,6 +56,9 @@ enum CliCommand {
     /// Create, list and revoke access tokens for agents and listeners.
     #[command(subcommand)]
     Token(token::TokenCommand),
+    /// See and change which node of a cluster serves agents and listeners.
+    #[command(subcommand)]
+    Cluster(cluster::ClusterCommand),
     /// Copy the data of a hub, running or stopped, to a new folder.
     Backup(backup::BackupArgs),
     /// Check a backup and put it into an empty data folder.
@@ -140,6 +144,7 @@ fn main() -> ExitCode {
         CliCommand::Replay(arguments) => replay::run(&arguments),
         CliCommand::Backup(arguments) => backup::back_up(&arguments),
         CliCommand::Restore(arguments) => backup::restore(&arguments),
+        CliCommand::Cluster(command) => cluster::run(&command),
         CliCommand::Reshard(arguments) => reshard::run(&arguments),
         CliCommand::Token(command) => token::run(&command),
         CliCommand::Manifest(command) => manifest::run(&command),

@@ -1,6 +1,6 @@
 //! `sayso token`: access tokens for agents and listeners.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Subcommand;
 use hub::{AgentNaming, Role, Scope};
@@ -27,6 +27,9 @@ pub(crate) struct TokenFileArgs {
     /// Token file. The default is the token file of a hub started in this folder.
     #[arg(long, value_name = "FILE", default_value = "sayso-data/tokens")]
     tokens: PathBuf,
+    /// Postgres database of a cluster, as in sayso serve --journal. Its tokens are used instead of a file.
+    #[arg(long, value_name = "URL", conflicts_with = "tokens")]
+    journal: Option<String>,
 }
 
 #[derive(clap::Args)]
@@ -71,8 +74,8 @@ fn parse_role(text: &str) -> Result<Role, String> {
 pub(crate) fn run(command: &TokenCommand) -> Result<ExitStatus, CommandError> {
     match command {
         TokenCommand::New(arguments) => create(arguments),
-        TokenCommand::List(arguments) => list(&arguments.tokens),
-        TokenCommand::Revoke(arguments) => revoke(&arguments.name, &arguments.file.tokens),
+        TokenCommand::List(arguments) => list(arguments),
+        TokenCommand::Revoke(arguments) => revoke(&arguments.name, &arguments.file),
     }
 }
 
@@ -94,6 +97,18 @@ fn create(arguments: &NewTokenArgs) -> Result<ExitStatus, CommandError> {
         expires_at: arguments.expires.map(|duration_ms| now.saturating_add(duration_ms)),
         ..NewToken::new(&arguments.name, arguments.role, now)
     };
+    if let Some(address) = &arguments.file.journal {
+        let token = change_shared(address, |tokens| {
+            let (token, _) =
+                tokens.add(&new_token, &mut seal::SystemRandom).map_err(|error| error.to_string())?;
+            Ok((tokens.clone(), token))
+        })?;
+        let printed = print_stdout(&format!("{token}\n"));
+        print_stderr(&format!(
+            "This token is not shown again; the database stores only its hash. {SHARED_HINT}"
+        ));
+        return Ok(printed);
+    }
     let path = &arguments.file.tokens;
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         // If this fails, writing the file fails too, and that error is reported.
@@ -109,8 +124,60 @@ fn create(arguments: &NewTokenArgs) -> Result<ExitStatus, CommandError> {
     Ok(printed)
 }
 
-fn list(path: &Path) -> Result<ExitStatus, CommandError> {
-    let tokens = Tokens::load(path).map_err(|error| error.to_string())?;
+/// What happens after a change of the tokens of a cluster.
+const SHARED_HINT: &str = "The cluster uses the change within a second.";
+
+/// Changes the tokens of a cluster. If somebody else changes them at the same time, the change is made again.
+#[cfg(feature = "postgres")]
+fn change_shared<T>(
+    address: &str,
+    change: impl Fn(&mut Tokens) -> Result<(Tokens, T), String>,
+) -> Result<T, String> {
+    use crate::serve::cluster_node::{TOKENS_TEXT, parse_tokens};
+
+    let mut texts = journal::SharedTexts::new(&crate::cluster::open_database(address)?);
+    loop {
+        let text = texts.read(TOKENS_TEXT, None).map_err(|error| error.to_string())?;
+        let text =
+            text.ok_or("the database has no tokens yet; the first node of the cluster creates them")?;
+        let (changed, value) = change(&mut parse_tokens(&text.content)?)?;
+        let was_stored = texts.replace(TOKENS_TEXT, &changed.to_text(), Some(text.version));
+        if was_stored.map_err(|error| error.to_string())? {
+            return Ok(value);
+        }
+    }
+}
+
+#[cfg(not(feature = "postgres"))]
+fn change_shared<T>(
+    _address: &str,
+    _change: impl Fn(&mut Tokens) -> Result<(Tokens, T), String>,
+) -> Result<T, String> {
+    Err(crate::cluster::WITHOUT_POSTGRES.to_owned())
+}
+
+/// Reads the tokens of a cluster.
+#[cfg(feature = "postgres")]
+fn load_shared(address: &str) -> Result<Tokens, String> {
+    use crate::serve::cluster_node::{TOKENS_TEXT, parse_tokens};
+
+    let mut texts = journal::SharedTexts::new(&crate::cluster::open_database(address)?);
+    let text = texts.read(TOKENS_TEXT, None).map_err(|error| error.to_string())?;
+    parse_tokens(
+        &text.ok_or("the database has no tokens yet; the first node of the cluster creates them")?.content,
+    )
+}
+
+#[cfg(not(feature = "postgres"))]
+fn load_shared(_address: &str) -> Result<Tokens, String> {
+    Err(crate::cluster::WITHOUT_POSTGRES.to_owned())
+}
+
+fn list(arguments: &TokenFileArgs) -> Result<ExitStatus, CommandError> {
+    let tokens = match &arguments.journal {
+        Some(address) => load_shared(address)?,
+        None => Tokens::load(&arguments.tokens).map_err(|error| error.to_string())?,
+    };
     let now = wire::unix_now();
     let header =
         ["NAME", "ROLE", "AGENT ID", "DISPLAY NAME", "SCOPE", "CREATED", "EXPIRES"].map(str::to_owned);
@@ -157,7 +224,15 @@ fn format_row(entry: &TokenEntry, now: UnixMillis) -> [String; COLUMNS] {
     ]
 }
 
-fn revoke(name: &str, path: &Path) -> Result<ExitStatus, CommandError> {
+fn revoke(name: &str, arguments: &TokenFileArgs) -> Result<ExitStatus, CommandError> {
+    if let Some(address) = &arguments.journal {
+        change_shared(address, |tokens| {
+            Ok((tokens.without(name).ok_or_else(|| format!("no token is named {name:?}"))?, ()))
+        })?;
+        print_stderr(&format!("The token {name:?} was removed from the database. {SHARED_HINT}"));
+        return Ok(ExitStatus::Success);
+    }
+    let path = &arguments.tokens;
     Tokens::revoke(path, name).map_err(|error| error.to_string())?;
     print_stderr(&format!("The token {name:?} was removed from {}. {RELOAD_HINT}", path.display()));
     Ok(ExitStatus::Success)

@@ -68,6 +68,16 @@ pub enum JournalError {
         /// The owner's name.
         owner: String,
     },
+    /// The database was created for another number of shards.
+    #[error(
+        "the database has {stored} shards, but {configured} are configured; the number is fixed when a database is first used"
+    )]
+    ShardCount {
+        /// The number of shards of the database.
+        stored: i32,
+        /// The configured number.
+        configured: i32,
+    },
     /// Another owner has taken the shard. Nothing of the failed call is stored, and the journal stays unusable.
     #[error("another hub has taken over shard {shard}, so this one can no longer write to it")]
     OwnershipLost {

@@ -33,6 +33,8 @@ pub mod messages;
 pub mod mock_model;
 #[cfg(unix)]
 pub mod postgres;
+#[cfg(unix)]
+pub mod postgres_proxy;
 pub mod property;
 pub mod published_data;
 pub mod random;

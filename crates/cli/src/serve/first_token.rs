@@ -39,6 +39,23 @@ pub(super) fn create(data: &Path, token_file: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// Creates an admin token for a cluster without tokens. Returns the tokens, and the text of the token, which
+/// [`write_shared`] writes when the database has stored the tokens.
+#[cfg(feature = "postgres")]
+pub(super) fn create_shared() -> Result<(Tokens, String), String> {
+    let mut tokens = Tokens::default();
+    let (token, _) = tokens.add(&admin_token(), &mut SystemRandom).map_err(|error| error.to_string())?;
+    Ok((tokens, token))
+}
+
+/// Writes the admin token of a new cluster to the data folder.
+#[cfg(feature = "postgres")]
+pub(super) fn write_shared(data: &Path, token: &str) -> Result<(), String> {
+    let path = data.join(FILE_NAME);
+    let _ = std::fs::remove_file(&path);
+    write_token(&path, token)
+}
+
 /// Creates an admin token for a hub in memory.
 pub(super) fn create_temporary() -> Result<(Tokens, TemporaryTokenFile), String> {
     let mut tokens = Tokens::default();

@@ -3,6 +3,9 @@
 mod agent_manifests;
 pub(crate) mod asp_node;
 mod check;
+#[cfg(feature = "postgres")]
+pub(crate) mod cluster_node;
+mod cluster_start;
 mod config;
 pub(crate) mod control;
 mod database_journal;
@@ -32,8 +35,10 @@ use crate::hub_args::{DEFAULT_SOCKET_KEYWORD, build_runtime, default_socket_path
 use crate::log_args::{self, LogArgs};
 use crate::output::{describe_io_error, print_stderr, print_stdout};
 use crate::{ExitStatus, demo, file, page_assets};
+use cluster_start::ClusterStart;
 pub(crate) use config::parse_duration_ms;
 use config::{Config, ConfigFlags, LIMITS_HEADING, LoadedConfig};
+use database_journal::OwnershipEnd;
 use first_token::TemporaryTokenFile;
 use personal::HubOwner;
 use reload::Reloader;
@@ -127,16 +132,38 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
             bind_unix_socket(config)?,
         ))
     })?;
-    let (auth_policy, tokens, _temporary_token_file) = load_auth_policy(config)?;
+    let keeps_data_folder = !config.memory && !config.cluster;
     let warnings = [
         descriptors::describe_shortage(config),
-        (!config.memory).then(|| check::data_folder_problem(&config.data)).flatten(),
+        keeps_data_folder.then(|| check::data_folder_problem(&config.data)).flatten(),
     ];
     for warning in warnings.into_iter().flatten() {
         print_status(&format!("warning: {warning}"));
     }
+    // A signal that arrives while a node takes over must not be lost.
+    let early_signals = config.cluster.then(|| {
+        let _guard = runtime.enter();
+        wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()])
+    });
+    let listener = listener.into_std().map_err(|error| describe_io_error(&error))?;
+    let Some(ClusterStart {
+        journals: acquired,
+        tokens: shared_tokens,
+        signing_key: shared_key,
+        mut token_changes,
+    }) = cluster_start::join(config, &listener, tls.clone())?
+    else {
+        return Ok(());
+    };
+    let (auth_policy, tokens, _temporary_token_file) = match shared_tokens {
+        Some(tokens) if !config.open => (AuthPolicy::Tokens(tokens), None, None),
+        _ => load_auth_policy(config)?,
+    };
     let telemetry = log_args.start_log()?;
-    let OpenedJournals { journals, map, status, ownership } = shard_journals::open(config)?;
+    let OpenedJournals { journals, map, status, ownership } = match acquired {
+        Some(journals) => journals,
+        None => shard_journals::open(config)?,
+    };
     if let Some(status) = status {
         print_status(&status);
     }
@@ -157,13 +184,18 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
         cores.push(core);
     }
     let manifest = manifest::manifest_json(&enabled_transports(config));
-    let signing_key = manifest::open_key((!config.memory).then_some(config.data.as_path()), print_status)?;
+    let signing_key = match shared_key {
+        Some(key) => key,
+        None => manifest::open_key((!config.memory).then_some(config.data.as_path()), print_status)?,
+    };
     let signed = manifest::sign(&manifest, &signing_key)?;
     let browser_sessions = open_browser_sessions(config)?;
     let result = runtime.block_on(async {
         let mut reloader = Reloader::new();
         reloader.tokens = tokens;
         reloader.tls = tls.clone().zip(tls_files(config));
+        let listener =
+            tokio::net::TcpListener::from_std(listener).map_err(|error| describe_io_error(&error))?;
         let address = listener.local_addr().map_err(|error| describe_io_error(&error))?;
         let origin = own_origin(config, address);
         let manifest_uri = origin.as_ref().map(|origin| format!("{origin}/.well-known/aaep-manifest.json"));
@@ -175,13 +207,7 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
         let hub = HubHandle::start_shards(cores, config.fanout, wire::unix_now, telemetry.clone())
             .map_err(|error| describe_io_error(&error))?
             .with_receipt_key(signing_key);
-        let mut hosts = config.host.clone();
-        hosts.push(address.to_string());
-        // Another user can serve `[::1]` if the hub serves 127.0.0.1, and `localhost` can be either, so a personal hub has one
-        // name only.
-        if address.ip().is_loopback() && !config.personal {
-            hosts.push(format!("localhost:{}", address.port()));
-        }
+        let hosts = allowed_hosts(config, address);
         let limits = wire::ServerLimits {
             connections: config.wire.connections.min(permitted_connections),
             ..config.wire
@@ -218,7 +244,7 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
         server.sync_tokens_to_hub().await;
         let (ready_sender, owner_stop) = owner.map(|owner| (owner.ready, owner.stop)).unzip();
         // Signals are caught from here on, before anybody is told that the hub is ready.
-        let signals = owner_stop.is_none().then(|| wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()]));
+        let signals = early_signals.or_else(|| owner_stop.is_none().then(|| wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()])));
         let stop_signal = async {
             match (owner_stop, signals) {
                 // The owner may also just disappear, which drops the sender.
@@ -291,16 +317,35 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
             }
         };
         let reloadable = otlp::HubAndReceiver { hub: &server, receiver: otlp_server.clone() };
+        // The journal is given away like after a signal. Otherwise, nothing more can be written.
+        let (end_sender, lost) = tokio::sync::oneshot::channel();
+        let given_away = async {
+            match ownership.ended().await {
+                OwnershipEnd::GivenAway => print_status("an operator has asked this node to stop"),
+                OwnershipEnd::Lost(error) => {
+                    let _ = end_sender.send(error);
+                    std::future::pending::<()>().await;
+                }
+            }
+        };
         let stop_requested = async {
             tokio::select! {
                 () = stop_signal => {}
                 () = reloader.run(&reloadable) => {}
+                () = token_changes.follow(&reloadable) => {}
+                () = given_away => {}
+            }
+        };
+        let lost = async {
+            match lost.await {
+                Ok(error) => error,
+                Err(_) => std::future::pending().await,
             }
         };
         tokio::pin!(stdio_connection);
         let mut result = Ok(());
         tokio::select! {
-            error = ownership.lost() => result = Err(error),
+            error = lost => result = Err(error),
             () = server.clone().serve(listener) => {}
             () = unix_connections => {}
             () = grpc_connections => {}
@@ -326,7 +371,7 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
         result
     });
     // The hub's thread may still run, but it can no longer write.
-    ownership.release();
+    runtime.block_on(ownership.release());
     match result {
         Ok(()) => log_args::log_stopping(&telemetry),
         // Startup failed, so there is no stop to log.
@@ -335,6 +380,18 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
     // Without this, shutdown would wait for the thread that reads standard input.
     runtime.shutdown_background();
     result
+}
+
+/// Returns the allowed values of the `Host` header.
+fn allowed_hosts(config: &Config, address: SocketAddr) -> Vec<String> {
+    let mut hosts = config.host.clone();
+    hosts.push(address.to_string());
+    // Another user can serve `[::1]` if the hub serves 127.0.0.1, and `localhost` can be either, so a personal hub has one
+    // name only.
+    if address.ip().is_loopback() && !config.personal {
+        hosts.push(format!("localhost:{}", address.port()));
+    }
+    hosts
 }
 
 /// Returns the limits of one shard. The limit on the size of the journals holds for all shards together.
@@ -393,9 +450,10 @@ fn parse_trusted_proxies(config: &Config) -> Result<Vec<IpNet>, String> {
     config.trusted_proxies.iter().map(parse).collect()
 }
 
-/// Loads the key for browser sessions, so that browsers stay signed in after a restart. With `--memory` the key is temporary.
+/// Loads the key for browser sessions, so that browsers stay signed in after a restart. With `--memory` and in a cluster the
+/// key is temporary, because the sign-outs of another node are not known.
 fn open_browser_sessions(config: &Config) -> Result<BrowserSessions, String> {
-    if config.memory {
+    if config.memory || config.cluster {
         return Ok(BrowserSessions::new(&mut SystemRandom));
     }
     BrowserSessions::load_or_create(&config.data, &mut SystemRandom).map_err(|error| error.to_string())

@@ -5,6 +5,8 @@ mod agent_api_docs;
 mod agent_manifests;
 pub(crate) mod agent_websocket;
 mod authorization;
+#[cfg(feature = "postgres")]
+mod cluster;
 mod compat;
 mod compat_limits;
 mod config;

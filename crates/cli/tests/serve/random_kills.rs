@@ -7,21 +7,29 @@
 use std::collections::HashSet;
 use std::sync::mpsc::channel;
 
-use testing::http::TestClient;
+use testing::http::{TestClient, TestResponse};
 use testing::hub::HubProcess;
 use testing::messages::REPLY_CAPABILITIES;
 
 /// Everything that the hub has acknowledged.
 #[derive(Default)]
-struct AcknowledgedState {
+pub(super) struct AcknowledgedState {
     /// The ids of published events.
-    events: Vec<String>,
+    pub(super) events: Vec<String>,
     /// Questions whose acceptance was acknowledged.
     accepted: Vec<String>,
     /// Questions that nobody answered.
     unanswered: Vec<String>,
     /// Questions whose acceptance was used by an acknowledged tool call, each with the amount of the call.
     spent: Vec<(String, usize)>,
+}
+
+impl AcknowledgedState {
+    /// Returns the number of accepted questions.
+    #[cfg(feature = "postgres")]
+    pub(super) fn accepted_count(&self) -> usize {
+        self.accepted.len()
+    }
 }
 
 #[test]
@@ -87,8 +95,14 @@ pub(super) fn assert_nothing_is_lost(kills: u64, seed: u64, start: &dyn Fn() -> 
     assert!(accept_count > 3 && call_count > 1, "too little was acknowledged for a meaningful test");
 }
 
-/// Publishes an event, sometimes asks a question, and records what was acknowledged. Returns `None` if the hub is gone.
-fn run_step(
+/// Returns a response, unless it says that the hub cannot store anything at the moment.
+fn served(response: TestResponse) -> Option<TestResponse> {
+    (response.status != 503).then_some(response)
+}
+
+/// Publishes an event, sometimes asks a question, and records what was acknowledged. Returns `None` if the hub is gone or
+/// cannot reach its journal.
+pub(super) fn run_step(
     client: &TestClient,
     session: &str,
     subscription: &str,
@@ -97,7 +111,7 @@ fn run_step(
     let path = |rest: &str| format!("/agent/v1/sessions/{session}/{rest}");
     let progress =
         r#"{"type":"aaep:agent.progress.updated","progress":{"percent":5},"summary_normal":"Working."}"#;
-    let published = client.try_send("POST", &path("events"), progress)?;
+    let published = client.try_send("POST", &path("events"), progress).and_then(served)?;
     assert_eq!(published.status, 200, "{published:?}");
     let ids: serde_json::Value = serde_json::from_str(&published.body).ok()?;
     acknowledged
@@ -105,7 +119,7 @@ fn run_step(
         .extend(ids["event_ids"].as_array()?.iter().filter_map(|id| id.as_str().map(str::to_owned)));
     let amount = acknowledged.events.len();
     if amount.is_multiple_of(4) {
-        let asked = client.try_send("POST", &path("confirmations"), &question(amount))?;
+        let asked = client.try_send("POST", &path("confirmations"), &question(amount)).and_then(served)?;
         if asked.status == 429 {
             return Some(());
         }
@@ -115,13 +129,13 @@ fn run_step(
             acknowledged.unanswered.push(token);
             return Some(());
         }
-        let replied = client.try_reply(subscription, &token, "accept")?;
+        let replied = client.try_reply(subscription, &token, "accept").and_then(served)?;
         assert_eq!(replied.status, 204);
         acknowledged.accepted.push(token.clone());
         let call = format!(
             r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_{amount}","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{token}","arguments":{{"amount":"{amount}.00"}}}}"#
         );
-        let called = client.try_send("POST", &path("events"), &call)?;
+        let called = client.try_send("POST", &path("events"), &call).and_then(served)?;
         assert_eq!(called.status, 200, "{called:?}");
         acknowledged.spent.push((token, amount));
         let done = format!(
@@ -139,7 +153,7 @@ fn question(amount: usize) -> String {
 }
 
 /// Asserts that everything acknowledged is still stored.
-fn assert_acknowledged(
+pub(super) fn assert_acknowledged(
     client: &TestClient,
     session: &str,
     subscription: &str,

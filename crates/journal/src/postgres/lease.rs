@@ -54,7 +54,8 @@ struct Ownership {
     instance: [u8; 16],
     epoch: AtomicI64,
     is_lost: Arc<watch::Sender<bool>>,
-    renewal: JoinHandle<()>,
+    /// The task that renews the lease. `None` if a [`ClusterMember`](super::ClusterMember) renews and releases it.
+    renewal: Option<JoinHandle<()>>,
 }
 
 impl ShardLease {
@@ -104,8 +105,34 @@ impl ShardLease {
         ));
         let (database, duration) = (database.clone(), settings.duration);
         let epoch = AtomicI64::new(epoch);
+        let renewal = Some(renewal);
         let ownership = Ownership { database, shard, duration, instance, epoch, is_lost, renewal };
         Ok((Self(Arc::new(ownership)), session))
+    }
+
+    /// Returns the ownership that a cluster node has acquired, and which it renews and releases.
+    pub(super) fn of_cluster_node(
+        database: &PostgresDatabase,
+        shard: i32,
+        instance: [u8; 16],
+        epoch: i64,
+        duration: Duration,
+    ) -> Self {
+        Self(Arc::new(Ownership {
+            database: database.clone(),
+            shard,
+            duration,
+            instance,
+            epoch: AtomicI64::new(epoch),
+            is_lost: Arc::new(watch::Sender::new(false)),
+            renewal: None,
+        }))
+    }
+
+    /// Returns a receiver that changes to `true` when another owner has taken the shard, and is closed when nothing uses the
+    /// ownership any more.
+    pub(super) fn watch_loss(&self) -> watch::Receiver<bool> {
+        self.0.is_lost.subscribe()
     }
 
     /// Returns the shard.
@@ -165,7 +192,7 @@ impl ShardLease {
     }
 
     /// Releases the shard, so that another owner can acquire it at once. The journal of this owner can no longer write.
-    /// Does nothing the second time.
+    /// Does nothing the second time, or if a cluster node renews the lease.
     pub fn release(&self) {
         self.0.release();
     }
@@ -173,7 +200,8 @@ impl ShardLease {
 
 impl Ownership {
     fn release(&self) {
-        self.renewal.abort();
+        let Some(renewal) = &self.renewal else { return };
+        renewal.abort();
         if self.is_lost.send_replace(true) {
             return;
         }

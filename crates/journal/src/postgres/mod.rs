@@ -5,6 +5,8 @@
 //! - `durability`: refuses a server whose settings could lose acknowledged entries.
 //! - `schema`: the tables and their versions.
 //! - `lease`: the ownership of a shard.
+//! - `cluster`: the table of nodes and shards, and one node's membership.
+//! - `shared_text`: small texts that all nodes of a cluster share, such as the tokens.
 //! - `live_index`: the live rows that the owner knows, so that a commit needs no reading.
 //! - `plan`: checks the preconditions of a batch and combines its entries to one change per row.
 //! - `write`: writes a batch in one statement, and resolves lost acknowledgements.
@@ -12,6 +14,7 @@
 //! - `trim`: deletes old data.
 //! - `error_mapping`: maps errors of the database to journal errors.
 
+mod cluster;
 mod database;
 mod durability;
 mod error_mapping;
@@ -21,6 +24,7 @@ mod plan;
 mod read;
 mod schema;
 mod settings;
+mod shared_text;
 mod trim;
 mod write;
 
@@ -32,12 +36,14 @@ use tokio_postgres::Statement;
 
 use crate::stored::{LiveState, StoredDecision, StoredEvent, StoredResponse, StoredSession};
 use crate::{Journal, JournalEntry, JournalError, Position, Retention, TrimReport};
+pub use cluster::{ClusterEvent, ClusterMember, ClusterNode, ClusterTable};
 pub use database::PostgresDatabase;
 use database::{Session, timed_out, wait};
 use error_mapping::{from_postgres, is_rolled_back};
 pub use lease::{LeaseSettings, ShardLease, ShardOwner};
 use live_index::LiveIndex;
 pub use settings::{PostgresSettings, PostgresTimeouts};
+pub use shared_text::{SharedText, SharedTexts};
 use write::BatchStatement;
 
 /// The journal of one shard in a Postgres database. It owns the shard until it is dropped.
@@ -86,6 +92,14 @@ impl PostgresJournal {
         let (lease, session) = ShardLease::acquire_with_session(database, shard, owner, settings)?;
         let session = Some(OpenSession { session, statements: HashMap::new() });
         let mut journal = Self { session, index: LiveIndex::default(), lease };
+        journal.read_live_state()?;
+        Ok(journal)
+    }
+
+    /// Opens the journal of a shard that a cluster node has acquired.
+    pub fn open_acquired(lease: ShardLease) -> Result<Self, JournalError> {
+        let mut journal = Self { session: None, index: LiveIndex::default(), lease };
+        journal.open_session()?;
         journal.read_live_state()?;
         Ok(journal)
     }

@@ -11,7 +11,7 @@ use super::error_mapping::from_postgres;
 use crate::JournalError;
 
 /// The migrations, one per version. The first one creates version 1. A released migration is never changed.
-pub(super) const MIGRATIONS: &[&str] = &[VERSION_1];
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2];
 
 /// Serializes migrations by several nodes that start at the same time. "sayso" in ASCII.
 const MIGRATION_LOCK: i64 = 0x0073_6179_736f;
@@ -115,6 +115,29 @@ CREATE TABLE sayso.reply_attempt (
     PRIMARY KEY (shard, number)
 );
 CREATE INDEX reply_attempt_at ON sayso.reply_attempt (shard, at);
+";
+
+/// `cluster` has one row. `node.instance` is a random number of the node's process. `shared_text.version` counts the changes of
+/// a text.
+const VERSION_2: &str = "
+CREATE TABLE sayso.cluster (
+    id integer PRIMARY KEY DEFAULT 1 CHECK (id = 1),
+    shards integer NOT NULL,
+    rebalance_requests bigint NOT NULL DEFAULT 0
+);
+CREATE TABLE sayso.node (
+    name text PRIMARY KEY,
+    instance bytea NOT NULL,
+    address text NOT NULL,
+    alive_until timestamptz NOT NULL,
+    draining boolean NOT NULL,
+    drain_requested boolean NOT NULL
+) WITH (fillfactor = 50);
+CREATE TABLE sayso.shared_text (
+    name text PRIMARY KEY,
+    version bigint NOT NULL,
+    content bytea NOT NULL
+);
 ";
 
 /// Replaces every `KEY(column)` with the expression by which the column is indexed.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::proxy::Proxy;
+use testing::postgres_proxy::Proxy;
+
 use super::*;
 
 #[test]

@@ -1,10 +1,10 @@
 //! The journal in Postgres under faults. Every test runs its own servers; without Postgres, they are skipped.
 //!
+//! - `nodes`: several nodes share the shards of a database.
 //! - `ownership`: a second owner takes the shard; leases are renewed and released.
 //! - `lost_acknowledgements`: crashes of the server and connections that break during a commit.
 //! - `replication`: a synchronous standby, and its promotion.
 //! - `server_settings`: servers and schemas that are refused.
-//! - `proxy`: a proxy that cuts connections and withholds answers.
 
 #![cfg(all(feature = "postgres", unix))]
 #![allow(
@@ -15,16 +15,16 @@
 )]
 
 mod lost_acknowledgements;
+mod nodes;
 mod ownership;
-mod proxy;
 mod replication;
 mod server_settings;
 
 use std::time::Duration;
 
 use journal::{
-    Journal, JournalEntry, JournalError, LeaseSettings, Position, PostgresDatabase, PostgresJournal,
-    PostgresSettings, PostgresTimeouts, ShardOwner,
+    ClusterTable, Journal, JournalEntry, JournalError, LeaseSettings, Position, PostgresDatabase,
+    PostgresJournal, PostgresSettings, PostgresTimeouts, ShardOwner,
 };
 use seal::UnixMillis;
 use testing::postgres::PostgresServer;

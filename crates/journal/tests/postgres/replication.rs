@@ -2,7 +2,8 @@
 
 use std::thread;
 
-use super::proxy::Proxy;
+use testing::postgres_proxy::Proxy;
+
 use super::*;
 
 fn open_replicated(address: &str, replicas: u32) -> PostgresDatabase {

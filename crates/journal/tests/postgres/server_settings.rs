@@ -38,8 +38,22 @@ fn a_newer_schema_is_refused_and_stays_unchanged() {
     drop(open_database(&server.address()).unwrap());
     server.sql("UPDATE sayso.schema_version SET version = 99");
     let error = open_database(&server.address()).unwrap_err();
-    assert!(matches!(error, JournalError::NewerVersion { found: 99, known: 1 }), "{error:?}");
+    assert!(matches!(error, JournalError::NewerVersion { found: 99, known: 2 }), "{error:?}");
     assert_eq!(server.sql("SELECT version FROM sayso.schema_version"), "99");
+}
+
+#[test]
+fn the_tables_of_the_previous_version_are_migrated_and_keep_their_content() {
+    let Some(server) = start_server() else { return };
+    let database = open_database(&server.address()).unwrap();
+    open_journal(&database, "hub", &long_lease()).commit(&[session_opened("s"), event(1, "s", "a")]).unwrap();
+    server.sql(
+        "DROP TABLE sayso.cluster, sayso.node, sayso.shared_text; UPDATE sayso.schema_version SET version = 1",
+    );
+    let database = open_database(&server.address()).unwrap();
+    assert_eq!(event_ids(&mut open_journal(&database, "hub", &long_lease())), ["a"]);
+    assert_eq!(server.sql("SELECT version FROM sayso.schema_version"), "2");
+    assert!(ClusterTable::open(&database, 1).is_ok());
 }
 
 #[test]
@@ -51,7 +65,7 @@ fn nodes_that_start_together_create_the_tables_once() {
             node.join().unwrap().unwrap();
         }
     });
-    assert_eq!(server.sql("SELECT count(*), max(version) FROM sayso.schema_version"), "1|1");
+    assert_eq!(server.sql("SELECT count(*), max(version) FROM sayso.schema_version"), "1|2");
 }
 
 #[test]

@@ -167,6 +167,18 @@ impl Tokens {
         self.entries.get(digest).filter(|entry| !entry.is_expired(now)).map(|entry| &entry.principal)
     }
 
+    /// Returns these tokens without the one with this name, or `None` if there is no such token.
+    pub fn without(&self, name: &str) -> Option<Self> {
+        let digest = *self.names.get(name)?;
+        let mut remaining = Self::default();
+        for entry in self.entries() {
+            if let Some(other) = entry.principal.token_digest.filter(|other| *other != digest) {
+                remaining.insert(other, entry.clone()).ok()?;
+            }
+        }
+        Some(remaining)
+    }
+
     /// Returns whether the principal's token is known and still has the same rights.
     pub(crate) fn is_current(&self, principal: &Principal) -> bool {
         let known = principal.token_digest.as_ref().and_then(|digest| self.entries.get(digest));

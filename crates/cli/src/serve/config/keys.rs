@@ -33,7 +33,7 @@ impl ConfigKey {
     }
 }
 
-use ValueKind::{Address, Bytes, Count, Database, Flag, Language, List, Path, Time};
+use ValueKind::{Address, Bytes, Count, Database, Flag, Language, List, Name, Path, Time};
 
 /// Declares the table: each key with its accepted values, the field that holds it, and its description.
 macro_rules! keys {
@@ -56,7 +56,11 @@ keys! {
     "journal_replicas": Count(0, 16) => Size(database_replicas),
         "Number of standbys that must confirm every commit to the Postgres journal. A server that does not wait for that many is refused.";
     "journal_lease": Time(SECOND, HOUR) => Time(database_lease),
-        "How long the lease of a killed hub on the Postgres journal lasts.";
+        "How long the lease of a killed hub on the Postgres journal lasts, also in a cluster.";
+    "cluster": Flag => Flag(cluster),
+        "Run as a node of a cluster: the nodes share the Postgres journal and the tokens in it, one of them serves agents and listeners, and another one takes over when it fails. Needs a build with the feature postgres.";
+    "cluster_node": Name => OptionalName(cluster_node),
+        "Name of this node, which is unique in the cluster; by default the name of the machine.";
     "tokens": Path => OptionalPath(tokens),
         "Token file; by default it is in the data folder.";
     "open": Flag => Flag(open),

@@ -77,6 +77,7 @@ impl clap::Args for ConfigFlags {
                 ValueKind::Path => arg.value_name("PATH"),
                 ValueKind::List => arg.value_name("HOST").action(ArgAction::Append),
                 ValueKind::Language => arg.value_name("TAG"),
+                ValueKind::Name => arg.value_name("NAME"),
                 ValueKind::Database => arg.value_name("URL"),
                 ValueKind::Count(..) => arg.value_name("COUNT"),
                 ValueKind::Bytes(..) => arg.value_name("BYTES"),
@@ -289,6 +290,28 @@ impl LoadedConfig {
             messages.push(format!(
                 "{open}: no token is required, so {tokens} has no effect; use only one of them"
             ));
+        }
+        if config.cluster && config.database.is_none() {
+            messages.push(format!(
+                "{}: the nodes of a cluster share a journal in Postgres; name it with --journal",
+                self.origin("cluster")
+            ));
+        }
+        for other in [
+            "memory",
+            "tokens",
+            "personal",
+            "unix",
+            "grpc_listen",
+            "otlp_listen",
+            "stdio",
+            "compat",
+            "demo_agent",
+        ] {
+            if config.cluster && *self.origin(other) != ValueOrigin::Default {
+                let (cluster, origin) = (self.origin("cluster"), self.origin(other));
+                messages.push(format!("{cluster}: a node of a cluster cannot be combined with {origin}"));
+            }
         }
         for other in ["open", "tokens", "behind_proxy"] {
             if config.personal && *self.origin(other) != ValueOrigin::Default {

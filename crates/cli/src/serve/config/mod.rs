@@ -35,6 +35,9 @@ seal::defaults! {
         pub(super) database: Option<DatabaseAddress> = None,
         pub(super) database_replicas: usize = 0,
         pub(super) database_lease: Duration = Duration::from_secs(5),
+        pub(super) cluster: bool = false,
+        /// The name of this node. The default is the name of the machine.
+        pub(super) cluster_node: Option<String> = None,
         pub(super) tokens: Option<PathBuf> = None,
         pub(super) open: bool = false,
         pub(super) personal: bool = false,

@@ -25,6 +25,8 @@ pub(super) enum ValueKind {
     Flag,
     List,
     Language,
+    /// A name of at most 100 characters, none of which is a control character.
+    Name,
     /// The address of a database. It may contain a password, so it is never printed as it was written.
     Database,
     Count(u64, u64),
@@ -42,6 +44,7 @@ pub(super) enum FieldRef<'c> {
     Flag(&'c mut bool),
     List(&'c mut Vec<String>),
     Language(&'c mut String),
+    OptionalName(&'c mut Option<String>),
     Database(&'c mut Option<DatabaseAddress>),
     Size(&'c mut usize),
     OptionalSize(&'c mut Option<u64>),
@@ -79,6 +82,7 @@ impl ValueKind {
             Self::Flag => "true or false".to_owned(),
             Self::List => "a list of strings, such as [\"hub.example:8787\"]".to_owned(),
             Self::Language => "a language tag such as en, es or pt-BR".to_owned(),
+            Self::Name => "a name of 1 to 100 characters".to_owned(),
             Self::Database => "the address of a database, such as postgres://user@host/database".to_owned(),
             Self::Count(min, max) => format!("a whole number {}{or_none}", range(min, max)),
             Self::Bytes(min, max) => {
@@ -162,6 +166,12 @@ impl ConfigKey {
                 let tag = raw.text().filter(|text| aaep::grammar::is_language_tag(text));
                 tag.ok_or_else(invalid)?.clone_into(target);
             }
+            FieldRef::OptionalName(target) => {
+                let is_name = |text: &&str| {
+                    (1..=100).contains(&text.chars().count()) && !text.contains(char::is_control)
+                };
+                *target = Some(raw.text().filter(is_name).ok_or_else(invalid)?.to_owned());
+            }
             FieldRef::Database(target) => {
                 let address = raw.text().and_then(DatabaseAddress::new);
                 *target = Some(
@@ -201,6 +211,7 @@ impl ConfigKey {
                 format!("[{}]", list.iter().map(|item| toml_string(item)).collect::<Vec<_>>().join(", "))
             }
             FieldRef::Language(language) => toml_string(language),
+            FieldRef::OptionalName(name) => toml_string(name.as_ref()?),
             FieldRef::Database(address) => toml_string(&address.as_ref()?.to_string()),
             FieldRef::Size(size) => number(*size as u64),
             FieldRef::OptionalSize(size) => size.map_or_else(none, number),

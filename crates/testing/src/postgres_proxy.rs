@@ -1,4 +1,4 @@
-//! A proxy between the journal and the server, on a Unix socket.
+//! A proxy between a journal and its Postgres server, on a Unix socket.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -12,7 +12,7 @@ use std::thread;
 use tempfile::TempDir;
 
 /// Forwards connections to a server. It can withhold the server's answers, refuse connections, and cut all of them.
-pub(crate) struct Proxy {
+pub struct Proxy {
     folder: TempDir,
     state: Arc<State>,
     /// Receives a message when an answer was withheld.
@@ -28,7 +28,8 @@ struct State {
 }
 
 impl Proxy {
-    pub(crate) fn start(server: &Path) -> Self {
+    /// Starts a proxy for the server with this socket.
+    pub fn start(server: &Path) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
         let (sender, withheld) = channel();
@@ -49,34 +50,37 @@ impl Proxy {
         Self { folder, state, withheld }
     }
 
-    pub(crate) fn address(&self) -> String {
+    /// Returns the address of the database through the proxy.
+    pub fn address(&self) -> String {
         let path = self.folder.path().to_str().unwrap().replace('/', "%2F");
         format!("postgres://postgres@{path}/postgres")
     }
 
     /// Withholds every answer of the server from now on, on the present connections. Requests still arrive.
-    pub(crate) fn withhold_answers(&self) {
+    pub fn withhold_answers(&self) {
         self.state.withholds_answers.store(true, Ordering::SeqCst);
     }
 
     /// Waits until the server has sent an answer that was withheld.
-    pub(crate) fn wait_until_withheld(&self) {
+    pub fn wait_until_withheld(&self) {
         self.withheld.recv().unwrap();
     }
 
     /// Cuts all connections and forwards new ones again.
-    pub(crate) fn cut(&self) {
+    pub fn cut(&self) {
         self.state.withholds_answers.store(false, Ordering::SeqCst);
         for connection in self.state.connections.lock().unwrap().drain(..) {
             let _ = connection.shutdown(Shutdown::Both);
         }
     }
 
-    pub(crate) fn refuse_connections(&self, refuses: bool) {
+    /// Refuses new connections, or accepts them again.
+    pub fn refuse_connections(&self, refuses: bool) {
         self.state.refuses_connections.store(refuses, Ordering::SeqCst);
     }
 
-    pub(crate) fn redirect(&self, server: &Path) {
+    /// Forwards new connections to another server.
+    pub fn redirect(&self, server: &Path) {
         server.clone_into(&mut self.state.server.lock().unwrap());
     }
 }
