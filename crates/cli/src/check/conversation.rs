@@ -268,7 +268,7 @@ impl Conversation {
         let item = RecordingItem { line, bytes: Ok(text.as_bytes().to_vec()) };
         let (checked, findings) = self.checker.check_item(&item, &mut self.tape);
         let event_id = match checked {
-            aaep::check::CheckedDocument::Event(event) => event.event_id.map(|id| id.into_owned()),
+            aaep::check::CheckedDocument::Event(event) => event.event_id.map(std::borrow::Cow::into_owned),
             _ => None,
         };
         self.findings.extend(findings.into_iter().map(|finding| CheckFinding {

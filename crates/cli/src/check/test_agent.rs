@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 /// The name of the tool that the agent pretends to call. It does nothing.
 const TOOL: &str = "sayso_check";
 /// The time to answer a question that will be answered.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(2);
 /// The time to answer the question that nobody answers.
 const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 

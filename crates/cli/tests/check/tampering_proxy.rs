@@ -114,7 +114,8 @@ impl Fault {
             }),
             Self::on_request("AAEP-5.7-1", |exchange| {
                 let is_change = !exchange.body["capabilities"]["max_events_per_second"].is_null();
-                (is_change && exchange.body["type"] == "subscription.renegotiate").then(|| (204, Value::Null))
+                (is_change && exchange.body["type"] == "subscription.renegotiate")
+                    .then_some((204, Value::Null))
             }),
             Self::on_request("AAEP-9.5.1-6", |exchange| {
                 exchange.path.contains("aaep-manifest").then(|| (404, json!({})))
