@@ -22,7 +22,7 @@ const PACE = 180;
 function fakeDocument(heard, clock) {
   const element = () => ({ children: [], append(...children) { this.children.push(...children); }, dir: "" });
   const textOf = (one) => (typeof one === "string" ? one : (one.textContent ?? "") + (one.children ?? []).map(textOf).join(""));
-  const region = { replaceChildren: (...written) => written.forEach((one) => heard.push([clock(), textOf(one)])) };
+  const region = { querySelectorAll: () => [], append: (...written) => written.forEach((one) => heard.push([clock(), textOf(one)])) };
   return { createElement: element, querySelector: () => region };
 }
 
