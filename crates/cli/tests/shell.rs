@@ -76,7 +76,7 @@ fn ask_and_tell_exit_with_2_if_they_cannot_run() {
     let output = run_sayso(&["ask", "Go on?", "--hub", "http://127.0.0.1:1", "--token", "sayso_x"], "");
     assert_eq!(output.exit_code, 2, "{}", output.stderr);
     let output = run_sayso(&["tell", "", "--hub", "127.0.0.1:1"], "");
-    assert_eq!((output.exit_code, output.stderr.as_str()), (2, "sayso: there is no text to tell\n"));
+    assert_eq!((output.exit_code, output.stderr.as_str()), (2, "sayso: there is no text to announce\n"));
     let output = run_sayso(&["ask", "Go on?", "--irreversible"], "");
     assert_eq!(output.exit_code, 2);
     assert!(output.stderr.contains("--consequence"), "{}", output.stderr);

@@ -129,7 +129,7 @@ fn removal_restores_the_file_byte_for_byte() {
         assert_eq!(home.read(file), text, "{harness}");
         let again = home.run(&["setup", harness, "--remove"]);
         assert_eq!((again.exit_code, home.read(file).as_str()), (0, text));
-        assert!(again.stdout.contains("is not set up"), "{}", again.stdout);
+        assert!(again.stdout.contains("was not set up"), "{}", again.stdout);
         assert_eq!(home.files(), [file], "nothing is left behind");
     }
 }
