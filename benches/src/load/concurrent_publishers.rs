@@ -24,12 +24,17 @@ struct PublisherConnection {
 }
 
 impl ConcurrentPublishers {
-    /// Runs this many publishers for this duration. Each publisher waits for the acknowledgement before it sends the next event.
-    /// One thread drives all publishers.
+    /// Runs this many publishers for this duration, each with one event per request.
     pub fn publish(hub: &BenchHub, agent_count: usize, duration: Duration) -> Self {
+        Self::publish_in_batches(hub, agent_count, 1, duration)
+    }
+
+    /// Runs this many publishers for this duration, each with this many events per request and for a person of its own. Each
+    /// publisher waits for the acknowledgement before it sends the next request. One thread drives all publishers.
+    pub fn publish_in_batches(hub: &BenchHub, agent_count: usize, batch: usize, duration: Duration) -> Self {
         let mut poll = mio::Poll::new().unwrap();
         let mut publishers: Vec<PublisherConnection> =
-            (0..agent_count).map(|token| PublisherConnection::open(hub, &poll, token)).collect();
+            (0..agent_count).map(|token| PublisherConnection::open(hub, &poll, token, batch)).collect();
         let mut events = mio::Events::with_capacity(256);
         let (mut acknowledged, mut latencies) = (0_u64, Histogram::default());
         let (started, cpu_time_before) = (Instant::now(), hub.process().cpu_time());
@@ -41,7 +46,7 @@ impl ConcurrentPublishers {
                 let publisher = &mut publishers[ready.token().0];
                 if publisher.read_response() {
                     latencies.record(u64::try_from(publisher.sent_at.elapsed().as_micros()).unwrap());
-                    acknowledged += 1;
+                    acknowledged += batch as u64;
                     publisher.send();
                 }
             }
@@ -53,14 +58,14 @@ impl ConcurrentPublishers {
 }
 
 impl PublisherConnection {
-    fn open(hub: &BenchHub, poll: &mio::Poll, token: usize) -> Self {
+    fn open(hub: &BenchHub, poll: &mio::Poll, token: usize, batch: usize) -> Self {
         let mut agent = hub.connect();
-        let session = hub.open_session(&mut agent);
+        let session = hub.open_session_for(&mut agent, &format!("person {token}"));
         let stream = agent.socket().try_clone().unwrap();
         stream.set_nonblocking(true).unwrap();
         let mut socket = mio::net::TcpStream::from_std(stream);
         poll.registry().register(&mut socket, mio::Token(token), mio::Interest::READABLE).unwrap();
-        let request = hub.session_publish_request(&session, &[uncoalescable_event()]);
+        let request = hub.session_publish_request(&session, &vec![uncoalescable_event(); batch]);
         Self { socket, request, response: Vec::new(), sent_at: Instant::now() }
     }
 

@@ -35,6 +35,11 @@ pub struct BenchHub {
 impl BenchHub {
     /// Starts the hub and opens one session.
     pub fn start(store: Store<'_>) -> Self {
+        Self::start_with_shards(store, 1)
+    }
+
+    /// Starts a hub with this many shards and opens one session.
+    pub fn start_with_shards(store: Store<'_>, shards: u16) -> Self {
         let binary = crate::binary().expect("cargo xtask bench builds the binary first");
         let mut command = Command::new(binary);
         // The benchmark asks far more questions per minute than the default limit allows.
@@ -45,6 +50,7 @@ impl BenchHub {
             "--hub-total-criticals-per-minute",
             "1000000",
         ]);
+        command.arg("--hub-shards").arg(shards.to_string());
         let mut folder = None;
         match store {
             Store::Disk => {
@@ -84,8 +90,15 @@ impl BenchHub {
 
     /// Opens one more session.
     pub fn open_session(&self, agent: &mut KeepAliveClient) -> String {
-        let started = r#"{"summary_normal":"Reading.","localization_hints":{"primary_language":"en"}}"#;
-        json_member(&agent.post("/agent/v1/sessions", started), "session_id")
+        self.open_session_for(agent, "bench")
+    }
+
+    /// Opens one more session, for this person. The person decides to which shard the session belongs.
+    pub fn open_session_for(&self, agent: &mut KeepAliveClient, person: &str) -> String {
+        let started = format!(
+            r#"{{"summary_normal":"Reading.","requested_by":"{person}","localization_hints":{{"primary_language":"en"}}}}"#
+        );
+        json_member(&agent.post("/agent/v1/sessions", &started), "session_id")
     }
 
     /// Creates one more subscription.
