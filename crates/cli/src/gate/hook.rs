@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
     /// Program that calls the hook.
     #[arg(value_name = "HARNESS", value_parser = parse_harness)]
     harness: Harness,
-    /// Which calls a person must permit: those for which the harness asks, also the risky ones, or all. The default is
+    /// Which calls a person must permit: only those for which the harness asks, the risky ones as well, or all. The default is
     /// requests for claude and codex, and risky for the others.
     #[arg(long, value_name = "WHICH", value_parser = parse_gate)]
     gate: Option<Gate>,

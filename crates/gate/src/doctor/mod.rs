@@ -10,7 +10,7 @@ mod program_search;
 
 use std::path::PathBuf;
 
-use crate::setup::Places;
+use crate::setup::ConfigFolders;
 
 pub use program_search::SearchPath;
 
@@ -70,7 +70,7 @@ impl Finding {
 #[derive(Clone, Debug)]
 pub struct Doctor {
     /// Where programs keep their configuration.
-    pub places: Places,
+    pub folders: ConfigFolders,
     /// Where programs are.
     pub search_path: SearchPath,
     /// The folder whose project configuration is checked.

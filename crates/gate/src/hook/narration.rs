@@ -77,7 +77,7 @@ fn state_event(state: &str, summary: Option<&GateText>) -> String {
     })
 }
 
-/// Announces a call. If the harness may still ask for permission, the call has not begun: listeners then hear of it only if
+/// Announces a call. If the harness may still ask for permission, the call has not begun: listeners then hear about it only if
 /// nothing else happens for a while.
 async fn before_tool(hook: &mut Hook) -> Result<(), HubError> {
     let Some(call) = hook.event().call.clone() else { return Ok(()) };

@@ -11,6 +11,7 @@
 mod advice;
 mod command_words;
 mod config_file;
+mod config_folders;
 mod error;
 mod harness;
 mod hook_entries;
@@ -21,7 +22,6 @@ mod mcp_json;
 mod mcp_toml;
 mod opencode_plugin;
 mod owned_file;
-mod places;
 mod plan;
 mod program_version;
 mod service_unit;
@@ -29,11 +29,11 @@ mod text_edits;
 
 pub use advice::{CLAUDE_HOOK_ARGS, CLAUDE_ON_FAILURE, limits, unsupported_version, version_problem};
 pub use config_file::{ConfigFile, MAX_CONFIG_BYTES};
+pub use config_folders::ConfigFolders;
 pub use error::SetupError;
 pub use harness::{GATE_TIMEOUT_SECONDS, Harness, HookOptions, SetupScope};
 pub use hook_entries::HookState;
 pub use mcp_client::{McpClient, McpOptions, McpServer, McpServerState};
-pub use places::Places;
 pub use plan::{
     SetupPlan, are_hooks_disabled, are_hooks_trusted, forbids_user_hooks, hook_state, mcp_servers,
 };

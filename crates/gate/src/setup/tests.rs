@@ -198,7 +198,7 @@ proptest! {
             prop_assert_eq!(hook_entries::remove(harness, &removed).unwrap(), removed.clone());
         }
 
-        // The record restores the exact text, also after it was stored.
+        // The record restores the exact text, even after it was stored.
         let folder = tempfile::tempdir().unwrap();
         let (records, file) = (RecordFolder(folder.path().to_owned()), folder.path().join("settings.json"));
         let record = InstallRecord::new(Some(&text), &installed, Vec::new());

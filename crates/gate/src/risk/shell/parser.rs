@@ -65,7 +65,7 @@ const RESERVED: &[&str] = &[
     "function", "time", "coproc", "[[", "{", "}", "!",
 ];
 
-/// Texts that are refused wherever they stand, also in quotes: arithmetic, process substitutions and backticks, and what shells
+/// Texts that are refused wherever they are, even in quotes: arithmetic, process substitutions and backticks, and what shells
 /// read differently (fish knows `\'` in single quotes).
 const REFUSED: &[&str] = &["\\\n", "$\\", "$\n", "((", "$[", "<(", ">(", "`", "\\'"];
 
