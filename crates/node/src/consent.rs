@@ -296,7 +296,7 @@ impl Node {
             SessionRecord::Step(StoredStep::from(&sent)),
         ];
         self.commit(&mut state, Batch::of_session(handle.info.id, records)).await?;
-        self.peers().escrow.promise(&handle.info, state.participant.session());
+        self.peers().escrow.reserve(&handle.info, state.participant.session());
         state.consent = None;
         state.last_consent = Some((request.clone(), outcome));
         self.counters.sent.increment(performative);

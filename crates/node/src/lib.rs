@@ -11,7 +11,7 @@
 //! - `dispute_questions`: disputes that a person decides.
 //! - `effects`, `peers`, `escrow_book`, `disputes`: what sessions mean for trust and money.
 //! - `records`, `journal_writer`: the durable facts.
-//! - `ended_sessions`: sessions that have ended, for those who still read them. `address_limiter`: the rate of registrations.
+//! - `ended_sessions`: a cache of sessions that have ended, for clients that still read them. `address_limiter`: the rate of registrations.
 //! - `metrics`: the node's own metrics. `routes`: its HTTP routes.
 //! - `crash_point`: points at which tests abort the process.
 //! - `encoding`: JSON or MessagePack between nodes.

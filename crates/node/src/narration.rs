@@ -160,7 +160,7 @@ impl Node {
             Body::Counter(body) => {
                 tells(&|phrases| phrases.countered(who, &offer(phrases, &body.subject, &body.terms)));
             }
-            // The person said yes to this message, and hears of it as a call.
+            // The person said yes to this message, and hears about it as a call.
             Body::Commit(_) | Body::Accept(_) if is_own && asp::consent::read(body).is_some() => {}
             Body::Commit(_) => tells(&|phrases| phrases.committed(who, &name)),
             Body::Accept(Accept { reference, .. }) if CommitmentId::parse(reference.as_str()).is_ok() => {
@@ -389,7 +389,7 @@ impl Node {
         let text = LocalizedText::new(|phrases| {
             let name = peer.in_full(phrases);
             match info.role {
-                _ if !is_first => phrases.talks(&name, &subject),
+                _ if !is_first => phrases.session_title(&name, &subject),
                 Role::Inviter => phrases.invited_peer(&name, &subject),
                 Role::Invited => {
                     format!("{} {}", phrases.invited_us(&name, &subject), phrases.trust(&peer.name, level))

@@ -14,7 +14,7 @@ use wire::unix_now;
 use crate::NodeError;
 use crate::address_limiter::AddressLimiter;
 use crate::dpop::ProofVerifier;
-use crate::ended_sessions::EndedSessions;
+use crate::ended_sessions::EndedSessionCache;
 use crate::identity::Identity;
 use crate::journal_writer::{Batch, JournalWriter};
 use crate::limits::NodeLimits;
@@ -77,7 +77,7 @@ pub struct Node {
     pub(crate) counters: NodeCounters,
     peers: Mutex<Peers>,
     sessions: Mutex<HashMap<SessionId, Arc<SessionHandle>>>,
-    ended: Mutex<EndedSessions>,
+    ended: Mutex<EndedSessionCache>,
     rebuilds: Semaphore,
     /// Open sessions that cannot be restored, and why. Nothing happens in them, and above all nothing is accepted.
     quarantined: Mutex<BTreeMap<SessionId, String>>,
@@ -203,7 +203,7 @@ impl Node {
         let mut state = self.lock(handle).await?;
         self.expire(handle, &mut state).await?;
         if state.state() == State::Executing {
-            self.peers().escrow.promise(&handle.info, state.participant.session());
+            self.peers().escrow.reserve(&handle.info, state.participant.session());
         }
         self.advance(handle, &mut state).await?;
         self.finish_change(handle, &mut state).await?;
@@ -296,7 +296,7 @@ impl Node {
             transitions.clear();
         }
         transitions.extend(expired);
-        let node_records = self.effects_once(&handle.info, state, &transitions, now);
+        let node_records = self.effects_until_end(&handle.info, state, &transitions, now);
         let mut batch = Batch::of_session(
             handle.info.id,
             vec![SessionRecord::Step(StoredStep::TimersExpired { at: now })],
@@ -324,7 +324,7 @@ impl Node {
         if state.state().is_terminal() && state.consent.is_none() && !state.is_ended {
             // A message that could not be delivered still counts here.
             let undelivered: Vec<_> = state.participant.unsettled_transitions().cloned().collect();
-            let node_records = self.effects_once(&handle.info, state, &undelivered, now);
+            let node_records = self.effects_until_end(&handle.info, state, &undelivered, now);
             let batch =
                 Batch { session: Some(handle.info.id), node_records, ends_session: true, ..Batch::default() };
             self.commit(state, batch).await?;

@@ -125,7 +125,7 @@ impl Node {
         let settled = state.participant.take_settled();
         let step = SessionRecord::Step(StoredStep::Settled { message_id });
         let mut batch = Batch::of_session(handle.info.id, vec![step]);
-        batch.node_records = self.effects_once(&handle.info, &mut state, &settled, unix_now());
+        batch.node_records = self.effects_until_end(&handle.info, &mut state, &settled, unix_now());
         self.commit(&mut state, batch).await?;
         self.finish_change(handle, &mut state).await?;
         Ok(true)

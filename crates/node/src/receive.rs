@@ -225,7 +225,7 @@ impl Node {
             ReceiveOutcome::Failed(transition) => transitions.push(transition.clone()),
             _ => {}
         }
-        let node_records = self.effects_once(&handle.info, state, &transitions, now);
+        let node_records = self.effects_until_end(&handle.info, state, &transitions, now);
         let mut batch = Batch::of_session(handle.info.id, vec![SessionRecord::Step(step)]);
         batch.node_records = node_records;
         self.commit(state, batch).await?;
@@ -302,14 +302,14 @@ impl Node {
             transitions.extend(taken_over);
         }
         // What these messages mean for trust and money was lost with them.
-        let node_records = self.effects_once(&handle.info, &mut restored, &transitions, unix_now());
+        let node_records = self.effects_until_end(&handle.info, &mut restored, &transitions, unix_now());
         let records = steps.into_iter().map(SessionRecord::Step).collect();
         let batch = Batch { node_records, ..Batch::of_session(handle.info.id, records) };
         self.commit(&mut state, batch).await?;
         let is_delivering = state.is_delivering;
         *state = SessionState { is_delivering, ..restored };
         if state.state() == State::Executing {
-            self.peers().escrow.promise(&handle.info, state.participant.session());
+            self.peers().escrow.reserve(&handle.info, state.participant.session());
         }
         tracing::warn!(target: "sayso::log", kind = "asp.caught_up", session = %handle.info.id, messages = messages.len());
         Ok(())

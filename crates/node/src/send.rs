@@ -177,7 +177,7 @@ impl Node {
         let batch = Batch::of_session(handle.info.id, vec![SessionRecord::Step(StoredStep::from(&sent))]);
         self.commit(state, batch).await?;
         if state.state() == State::Executing {
-            self.peers().escrow.promise(&handle.info, state.participant.session());
+            self.peers().escrow.reserve(&handle.info, state.participant.session());
         }
         self.counters.sent.increment(sent_performative);
         self.narrate_sent(handle, state, &sent);

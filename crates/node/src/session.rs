@@ -67,8 +67,8 @@ pub(crate) struct SessionState {
     pub(crate) refused_count: usize,
     /// Whether the journal's session has ended.
     pub(crate) is_ended: bool,
-    /// Whether the effects of the session's end are booked.
-    pub(crate) is_end_booked: bool,
+    /// Whether the effects of the session's end are recorded.
+    pub(crate) is_end_recorded: bool,
     /// Whether a write failed. The state must then be read from the journal again, because the one in memory may be ahead.
     pub(crate) needs_reload: bool,
 }
@@ -136,7 +136,7 @@ impl SessionState {
             message_pack: None,
             refused_count: 0,
             is_ended: false,
-            is_end_booked: false,
+            is_end_recorded: false,
             needs_reload: false,
         }
     }
@@ -158,7 +158,7 @@ impl SessionState {
         let mut state = Self::with(participant);
         state.is_ended = stored.is_ended;
         // An own message that ends the session is booked when it is settled; everything else at once.
-        state.is_end_booked = state.state().is_terminal()
+        state.is_end_recorded = state.state().is_terminal()
             && state.participant.unsettled_messages().next().is_none()
             || state.is_timed_out();
         for record in &stored.records {

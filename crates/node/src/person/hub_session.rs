@@ -123,7 +123,7 @@ impl HubSession {
         if !queue.has_missed {
             return Some(next.clone());
         }
-        let text = LocalizedText::new(|phrases| phrases.missed().to_owned());
+        let text = LocalizedText::new(|phrases| phrases.some_events_not_reported().to_owned());
         Some(NarrationEvent {
             key: format!("missed-{}", next.key),
             kind: EventKind::Progress { percent: None },
