@@ -221,7 +221,7 @@ async fn check_malformed(target: &Target, report: &mut CheckReport) -> Result<()
     let mut talk = Conversation::open("malformed", target).await?;
     let incomplete =
         r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"sayso-check"}"#;
-    if let SubscribeAnswer::Accepted(_) = talk.subscribe_unlawfully(incomplete).await? {
+    if let SubscribeAnswer::Accepted(_) = talk.subscribe_unrecorded(incomplete).await? {
         talk.report(Behaviour::REQUEST_CHECKED, "a request without capabilities was accepted");
     }
     report.add(talk, 3, CheckOutcome::Done);
@@ -269,7 +269,7 @@ async fn check_authentication(
         Err(error) => return Err(error),
     };
     let outcome = if has_token {
-        match talk.subscribe_unlawfully(&request(VERSION, full_capabilities())).await {
+        match talk.subscribe_unrecorded(&request(VERSION, full_capabilities())).await {
             Ok(SubscribeAnswer::Accepted(_)) => {
                 talk.report(Behaviour::SENDER_AUTHENTICATED, "a request without a token was accepted");
             }

@@ -119,11 +119,11 @@ async fn acquire(
                     }
                     Err(error) => {
                         print_stderr(&format!("warning: this node cannot start: {error}"));
-                        member.stopped(shard);
+                        member.report_stopped(shard);
                     }
                 }
             }
-            Some(ClusterEvent::Stop(shard, _)) => member.stopped(shard),
+            Some(ClusterEvent::Stop(shard, _)) => member.report_stopped(shard),
             Some(ClusterEvent::NameTaken) => {
                 return Err(format!(
                     "another node of the cluster is named {name:?}; give this one another name with --cluster-node"

@@ -100,14 +100,14 @@ const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) async fn leave(member: &mut ClusterMember, shard: Option<i32>) {
     member.leave();
     if let Some(shard) = shard {
-        member.stopped(shard);
+        member.report_stopped(shard);
     }
     let left = async {
         loop {
             match member.next_event().await {
                 None | Some(ClusterEvent::Left) => return,
-                Some(ClusterEvent::Start(lease)) => member.stopped(lease.shard()),
-                Some(ClusterEvent::Stop(shard, _)) => member.stopped(shard),
+                Some(ClusterEvent::Start(lease)) => member.report_stopped(lease.shard()),
+                Some(ClusterEvent::Stop(shard, _)) => member.report_stopped(shard),
                 Some(_) => {}
             }
         }

@@ -429,7 +429,7 @@ fn trust_on_first_use_pins_a_card_once() {
     assert_status(&meet(&peer), 201, "INVITED");
     node.restart();
     peer.open_session(&node);
-    // Other keys for the same agent are refused, also after a restart.
+    // Other keys for the same agent are refused, even after a restart.
     let impostor = RawPeer::with_agent(&server.agent());
     server.publish(impostor.card.as_str());
     assert_status(&meet(&impostor), 403, "the old key did not sign it");

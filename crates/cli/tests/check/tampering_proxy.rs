@@ -32,7 +32,7 @@ struct Memory {
     capabilities: HashMap<String, Value>,
     /// The subscription that receives questions and was opened last with a reply.
     answering: Option<String>,
-    /// How often each question was answered with a lawful reply.
+    /// How often each question was answered with a valid reply.
     answers: HashMap<String, u32>,
     /// An event to show on the next occasion.
     injected: Option<&'static str>,

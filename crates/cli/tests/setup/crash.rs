@@ -86,7 +86,7 @@ fn a_write_that_fails_leaves_the_file_as_it_was() {
 fn a_folder_that_cannot_be_written_is_an_error() {
     let home = Home::new();
     home.write(FILE, TEXT);
-    // The records need a folder, but there is a file. This fails for every user, also for one who may write everywhere.
+    // The records need a folder, but there is a file. This fails for every user, even one who may write everywhere.
     home.write(".local/state", "");
     let output = home.run(&["setup", "claude"]);
     assert_eq!(output.exit_code, 2);

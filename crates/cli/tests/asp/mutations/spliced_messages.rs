@@ -1,5 +1,5 @@
 //! Exhaustive: replaces each member of a message with the same member of every other message of the transcript. Replaces
-//! proofs, signatures and hashes also in combination. Puts messages of other sessions in place of, or before, every message.
+//! proofs, signatures and hashes in combination as well. Puts messages of other sessions in place of, or before, every message.
 //!
 //! Two transcripts of one seed share a session until they diverge. At the fork, the first message of either branch is
 //! valid, because its sender did sign it after the same messages. This is a different valid history, not a mutation.

@@ -96,7 +96,7 @@ fn a_person_hears_everything_in_their_language() {
 fn a_hub_that_was_away_hears_what_it_missed() {
     let mut world = World::start(Asked::Buyer);
     let mut person = Listener::connect(&world.hub);
-    // From this event on, the person hears everything, also what the node reports before they are connected again.
+    // From this event on, the person hears everything, including what the node reports before they are connected again.
     drop(AgentSession::start(world.hub.client()));
     person.wait_for("session.started");
     world.hub.kill();
