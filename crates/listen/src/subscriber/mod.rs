@@ -475,7 +475,7 @@ impl Subscriber {
             }
         }
         self.last_session_number += 1;
-        let main = identity.main();
+        let main = identity.main_producer_identity();
         let label = main.label(self.phrases);
         let mut session = ObservedSession::new(self.last_session_number, event, label, main, now);
         if !identity.is_main() {

@@ -489,7 +489,7 @@ pub(super) fn session_status_lines(subscriber: &Subscriber, now: UnixMillis) -> 
     let has_several = subscriber.sessions().nth(1).is_some();
     sessions_by_parent(subscriber).into_iter().map(move |session| {
         let activity = match session.activity.as_str() {
-            _ if !session.is_confirmed() => phrases.activity_unconfirmed,
+            _ if !session.is_current() => phrases.activity_unconfirmed,
             "" => phrases.activity_unknown,
             activity => activity,
         };
