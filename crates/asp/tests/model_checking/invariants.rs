@@ -135,8 +135,8 @@ impl ObserverState {
         Some(self.pending.remove(index))
     }
 
-    /// Returns whether the outcome counts only obligations whose party has a result that the other side did not contest, and
-    /// whether only such a party is paid when both sides close.
+    /// Returns true if every fulfilled obligation has an uncontested result of its party and, when both sides close, the escrow
+    /// pays only such a party.
     fn is_outcome_earned(&self, outcome: &SessionOutcome) -> bool {
         let has_result = |role: Role| {
             matches!(
