@@ -12,7 +12,7 @@ const RENEWALS_PER_LEASE: u32 = 3;
 const MAX_PAUSE: Duration = Duration::from_millis(500);
 /// After a heartbeat without an answer, the next one follows after this part of the lease.
 const RETRIES_PER_LEASE: u32 = 10;
-/// A shard that stays free for this part of the lease is acquired also by nodes that have their fair share.
+/// A shard that stays free for this part of the lease is acquired even by nodes that have their fair share.
 const PATIENCE_PER_LEASE: u32 = 2;
 /// A node acquires nothing during this time after its start, or during a tenth of a short lease.
 const SETTLING_TIME: Duration = Duration::from_millis(500);

@@ -8,7 +8,7 @@ use crate::{LeaseToken, ShardId, TableSnapshot};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueryId(pub(crate) u64);
 
-/// A query. Each one is one transaction. It may be performed also if its answer is lost.
+/// A query. Each one is one transaction. It may have been performed even if its answer is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Query {
     /// Says that the node is alive, renews leases, and reads the table.

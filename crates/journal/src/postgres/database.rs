@@ -156,7 +156,7 @@ pub(super) fn timed_out() -> JournalError {
     JournalError::Io(DatabaseFailure::new("the database did not answer in time").into())
 }
 
-/// Parks the thread until the future is ready, or returns `None` after `limit`. Works on any thread, also on one of a
+/// Parks the thread until the future is ready, or returns `None` after `limit`. Works on any thread, including those of a
 /// Tokio runtime.
 pub(super) fn wait<F: Future>(future: F, limit: Duration) -> Option<F::Output> {
     struct Unpark(Thread);
