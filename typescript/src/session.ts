@@ -673,7 +673,7 @@ export class Session {
     await this.#sendOutput("", options, true);
   }
 
-  /** Completes the output without an id. At the end of the session, also those with ids. */
+  /** Completes the output without an id, and at the end of the session those with ids as well. */
   async #finishOpenOutputs(all = false): Promise<void> {
     for (const [key, output] of [...this.#outputs]) if (all || key === "") await this.#finishOutput(output);
   }

@@ -193,7 +193,7 @@ export function testAdapter(adapter: Adapter): void {
   });
 }
 
-/** Every sequence of events is lawful, however the run ends. */
+/** Asserts that the sequence of events is valid, however the run ends. */
 async function assertValid(recording: Recording): Promise<void> {
   const { code, output } = await recording.validate();
   assert.equal(code, 0, output);

@@ -179,7 +179,7 @@ impl<'s> SessionDriver<'s> {
         }
     }
 
-    /// Denies a call that could not be announced.
+    /// Denies a call because of an error: the question failed, or the call could not be announced.
     fn deny(
         &mut self,
         run: String,

@@ -235,7 +235,7 @@ impl HandOff {
                 reason.write_summaries(out);
             }
             Some(summary) => {
-                summary.write_in_same_languages(out, redactor, "reason", &self.reason);
+                summary.write_companion_text(out, redactor, "reason", &self.reason);
                 summary.write_summaries(out, redactor);
             }
         }
