@@ -23,7 +23,7 @@ const ALL_ROWS_PREFIX: &str = "all rows up to level ";
 const OWN_MESSAGES: [(&str, &str); 5] = [
     (
         "whatever an agent sends, listeners receive only valid events",
-        "crates/cli/tests/rules/through_hub.rs::no_breach_of_a_rule_passes_the_hub",
+        "crates/cli/tests/rules/through_hub.rs::no_rule_violation_passes_the_hub",
     ),
     (
         "the events that the hub itself makes are valid",

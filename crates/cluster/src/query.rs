@@ -1,4 +1,4 @@
-//! What a node asks of the database.
+//! The queries that a node sends to the database.
 
 use std::time::Duration;
 

@@ -116,7 +116,7 @@ impl ChildProcess {
         status.map_or(1, exit_code)
     }
 
-    /// Ends the guard, because nothing of the group is left.
+    /// Ends the guard, because no process of the group is left.
     pub fn dismiss_guard(mut self) {
         if let Some(guard) = self.guard.take() {
             guard.dismiss();

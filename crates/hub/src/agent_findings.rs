@@ -1,4 +1,4 @@
-//! Findings in the words of the agent API. The rules describe whole events; an agent sends only a part of an event, and has
+//! Findings in the terms of the agent API. The rules describe whole events; an agent sends only a part of an event, and has
 //! members that no event has.
 
 use aaep::event::EventType;

@@ -111,7 +111,7 @@ fn a_new_subscription_resumes_after_an_event_that_is_still_stored() {
 }
 
 #[test]
-fn exactly_the_events_after_the_last_one_are_replayed() {
+fn only_the_events_after_the_last_one_are_replayed() {
     for capabilities in ["{}", RATED, r#"{"coalesce_boundaries":["sentence"]}"#] {
         let mut harness = HubHarness::new();
         let (bank, ada) = (agent("bank"), listener("ada", &["agent:bank"]));

@@ -1,4 +1,4 @@
-//! Which shard of a hub a journal belongs to.
+//! The record of which shard of a hub a journal belongs to.
 
 /// The shard of a journal, which is recorded in it. The number of shards never changes, except from 1 to more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

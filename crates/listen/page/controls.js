@@ -8,7 +8,7 @@ import { setParts } from "./announcer.js";
 import { errorText } from "./wording.js";
 
 const SETTINGS_KEY = "sayso.settings";
-/** The language about which the person was told that the page has no texts in it. */
+/** The language for which the person was informed that the page has no texts in it. */
 const LANGUAGE_NOTICE_KEY = "sayso.language-notice";
 /** Languages to choose from, in addition to the browser's. */
 const LANGUAGES = ["en", "es", "yo", "ar", "bn", "de", "fa", "fr", "he", "hi", "id", "it", "ja", "ko", "pl", "pt", "ru", "sw", "tr", "uk", "ur", "vi", "zh"];

@@ -37,7 +37,7 @@ export function describeHandoffOutcome(event, agent, { outcome, note }, isOwn) {
     timeout: handoffOutcome.timeout,
     unreachable: handoffOutcome.unreachable,
   }[outcome];
-  // The note is the text of a person, in a language that the hub does not know.
+  // The note was written by a person, in a language that the hub does not know.
   const said = typeof note === "string" && !isOwn ? { text: shorten(sanitize(note)), lang: "", dir: "auto" } : undefined;
   return [...phraseAround(phrase ?? handoffOutcome.withdrawn, agent), ...labelled(phrases.handoffNote, said)];
 }

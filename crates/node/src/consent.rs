@@ -88,7 +88,7 @@ impl Node {
         Ok(SendOutcome::AwaitingConsent { reply_token: asked.reply_token })
     }
 
-    /// Asks in the hub's session of this session, after everything that happened before was told.
+    /// Asks in the hub's session of this session, after everything that happened before was announced.
     async fn ask_hub(
         &self,
         handle: &SessionHandle,
@@ -397,7 +397,7 @@ impl Node {
         self.finish_change(handle, &mut state).await
     }
 
-    /// Checks whether the session machine would accept a message of ours now.
+    /// Checks whether the session machine would accept this node's message now.
     fn check_allowed(
         &self,
         handle: &SessionHandle,
@@ -418,7 +418,7 @@ impl Node {
         session.handle_message(&message).map(drop).map_err(NodeError::Refused)
     }
 
-    /// Returns the question about a message of ours.
+    /// Returns the question about one of this node's messages.
     fn question(
         &self,
         handle: &SessionHandle,
@@ -466,7 +466,7 @@ impl Node {
         })
     }
 
-    /// The checks for a message of ours: only the escrow can fail, because it is our own money or the peer's promise.
+    /// The checks for one of this node's messages: only the escrow can fail, because it is this node's own money or the peer's promise.
     pub(crate) fn checks_of_own_message(
         &self,
         handle: &SessionHandle,

@@ -102,7 +102,7 @@ impl EscrowBook {
         self.reserved.remove(&session);
     }
 
-    /// Returns the entries for escrows that are paid in or out, in the order of the effects.
+    /// Returns the entries for escrows that are funded or paid out, in the order of the effects.
     pub(crate) fn records_of(
         &self,
         info: &SessionInfo,
@@ -116,7 +116,7 @@ impl EscrowBook {
         if effects.peek().is_none() {
             return Vec::new();
         }
-        // Money can be paid in and out by the same message, so each entry is planned after the earlier ones.
+        // The same message can fund an escrow and pay it out, so each entry is planned after the earlier ones.
         let mut ledger = self.ledger.clone();
         let mut records = Vec::new();
         for effect in effects {

@@ -22,7 +22,7 @@ use crate::session::{SessionHandle, SessionState};
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 /// How long the node tries to tell the end of a session to a hub that does not answer.
 const MAX_DELAY_OF_END: Duration = Duration::from_hours(1);
-/// Number of messages that are told again after a restart. The hub ignores those that it knows.
+/// Number of messages that are reported again after a restart. The hub ignores those that it knows.
 const MESSAGES_AFTER_RESTART: usize = 2;
 /// Maximum length of a text of somebody else in one sentence, in characters.
 const MAX_TEXT_CHARS: usize = 200;
@@ -30,7 +30,7 @@ const MAX_TEXT_CHARS: usize = 200;
 const MAX_NAME_CHARS: usize = 200;
 
 impl Node {
-    /// Reports a message of ours.
+    /// Reports a message from this node.
     pub(crate) fn narrate_sent(
         self: &Arc<Self>,
         handle: &Arc<SessionHandle>,
@@ -45,7 +45,7 @@ impl Node {
         }
     }
 
-    /// Reports a message of the peer.
+    /// Reports a message from the peer.
     pub(crate) fn narrate_message(
         self: &Arc<Self>,
         handle: &Arc<SessionHandle>,
@@ -67,7 +67,7 @@ impl Node {
         }
     }
 
-    /// Reports that the node has stopped delivering a message of ours.
+    /// Reports that the node has stopped delivering one of its messages.
     pub(crate) fn narrate_undeliverable(self: &Arc<Self>, handle: &Arc<SessionHandle>, message: &str) {
         let key = format!("undeliverable-{message}");
         self.tell_progress(handle, &key, |phrases, name| phrases.undeliverable(name));
@@ -148,7 +148,7 @@ impl Node {
                 },
             );
         };
-        // The end of the session is told on its own.
+        // The end of the session is announced separately.
         if state.state().is_terminal() {
             return self.start_narration(handle);
         }
@@ -202,7 +202,7 @@ impl Node {
                 LocalizedText::new(|phrases| {
                     let mut text =
                         format!("{} {}", phrases.identified(name), phrases.identity(name, is_pinned));
-                    // An invitation to us is told together with the trust in the inviter.
+                    // An invitation from a peer is announced together with the trust in that peer.
                     if handle.info.role == Role::Inviter {
                         text = format!("{text} {}", phrases.trust(name, level));
                     }

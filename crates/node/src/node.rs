@@ -41,7 +41,7 @@ pub struct NodeConfig {
     pub identity: Identity,
     /// The pinned cards of peers.
     pub pinned: Vec<AgentCard>,
-    /// Whether the card of an unknown agent is pinned when it is first met.
+    /// Whether the card of an unknown agent is pinned on first contact.
     pub trusts_on_first_use: bool,
     /// Whether the node stores the cards of other agents and answers searches.
     pub is_registry: bool,

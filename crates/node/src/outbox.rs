@@ -1,4 +1,4 @@
-//! The delivery of our messages: in order per session, until the peer has stored or refused each of them.
+//! The delivery of this node's messages: in order per session, until the peer has stored or refused each of them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -145,7 +145,7 @@ impl Node {
             return Ok(false);
         };
         if state.participant.is_settled(refused.id) {
-            // A message of the peer arrived first, and has rolled ours back.
+            // A message from the peer arrived first, and has rolled ours back.
             return Ok(true);
         }
         let checks = self.checks_of_peer(&handle.info.peer, None);

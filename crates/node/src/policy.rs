@@ -32,7 +32,7 @@ pub struct Policy {
     pub escrow_ceilings: EscrowCeilings,
     /// The limits of the node.
     pub limits: NodeLimits,
-    /// The money that agents have paid in with the operator of this node.
+    /// The money that agents have deposited with the operator of this node.
     pub deposits: Vec<(AgentUri, Amount, Currency)>,
 }
 

@@ -1,4 +1,4 @@
-//! What peers do: open sessions, send messages, and read what they have missed.
+//! Requests from peers: they open sessions, send messages, and read the messages that they have missed.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(crate) enum ReceiveReply {
 }
 
 impl Node {
-    /// Handles a message of a peer whose card is `peer`. `session` is the session in the address; an invitation has none.
+    /// Handles a message from the peer whose card is `peer`. `session` is the session in the address; an invitation has none.
     pub(crate) async fn receive(
         self: &Arc<Self>,
         peer: Arc<AgentCard>,

@@ -1,4 +1,4 @@
-//! What the agent's own program does: invite a peer, and send messages.
+//! Requests from the agent's own program: it invites a peer, and sends messages.
 
 use std::sync::Arc;
 

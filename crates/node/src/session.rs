@@ -53,7 +53,7 @@ pub(crate) struct SessionState {
     pub(crate) consent: Option<ConsentRequest>,
     /// What became of the last message that a person was asked about, for the agent's program.
     pub(crate) last_consent: Option<(ConsentRequest, ConsentOutcome)>,
-    /// Messages of ours that the peer or a person refused, the latest last.
+    /// This node's messages that the peer or a person refused, the latest last.
     pub(crate) refusals: VecDeque<RefusalNotice>,
     /// The hub's session as it was when this session was restored. [`SessionHandle::hub_session`] has the current one.
     pub(crate) hub_session: HubSessionState,
@@ -238,7 +238,7 @@ impl SessionState {
         self.participant.unsettled_messages().any(|(id, _)| Some(id) == self.abandoned)
     }
 
-    /// Returns whether a message of ours waits to be delivered.
+    /// Returns whether one of this node's messages waits to be delivered.
     pub(crate) fn has_undelivered(&self) -> bool {
         self.participant.unsettled_messages().next().is_some_and(|(id, _)| Some(id) != self.abandoned)
     }

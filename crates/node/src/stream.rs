@@ -1,4 +1,4 @@
-//! The messages of a session as they come: server-sent events with resumption, and a WebSocket (digest 14.4).
+//! The messages of a session as they arrive: server-sent events with resumption, and a WebSocket (digest 14.4).
 //!
 //! A peer sees only settled messages, because a message that is not settled may still be rolled back.
 

@@ -25,7 +25,7 @@ export function policyFor(name: string, policies: Policies, options: GateOptions
 
 /**
  * Runs a tool behind the gate. Never throws because of the gate itself, because some frameworks then run the other calls of the same
- * step, or run the tool anyway. An error of the tool itself is thrown as it is.
+ * step, or run the tool anyway. An error of the tool itself is thrown unchanged.
  */
 export async function runGated<R>(
   session: Session,

@@ -129,7 +129,7 @@ export function testAdapter(adapter: Adapter): void {
       await assertValid(recording);
     });
 
-    test("of two calls in parallel, only the allowed one runs", async (t) => {
+    test("only the allowed one of two parallel calls runs", async (t) => {
       const answer = (question: AaepEvent) => ({ decision: String(question["action"]).includes("drafts") ? "accept" : "reject" });
       const listener = await Listener.connect(t, server.url, answer);
       const recording = await Recording.start(t, server.url);

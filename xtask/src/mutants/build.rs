@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn the_places_of_an_error_are_read_main_ones_first() {
+    fn the_positions_of_an_error_are_read_primary_ones_first() {
         let span = |start: usize, is_main: bool| {
             format!(
                 r#"{{"byte_start":{start},"byte_end":{},"file_name":"a.rs","is_primary":{is_main}}}"#,
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::single_range_in_vec_init, reason = "an error with one place")]
-    fn an_error_belongs_to_the_mutant_at_its_place_or_to_all_of_its_function() {
+    fn an_error_belongs_to_the_mutant_at_its_position_or_to_all_mutants_of_its_function() {
         let code = [(1, 10..20), (2, 30..40), (3, 60..70)];
         let file = RewrittenFile {
             text: String::new(),

@@ -15,7 +15,7 @@ pub(super) struct ScreenReaderScenario {
 pub(super) enum ScenarioStart {
     /// The page is opened.
     OpenPage,
-    /// The demo agent is asked for this.
+    /// The request to the demo agent.
     Request(&'static str),
     /// Another agent asks whether it may send money. Another person listens, too.
     Question,

@@ -1,4 +1,4 @@
-//! States that an agent's author defines, with words for people (§4.2.1, A.2).
+//! States that an agent's author defines, with texts for people (§4.2.1, A.2).
 
 use thiserror::Error;
 

@@ -1,4 +1,4 @@
-//! What a manifest says in `extensions.sayso`, for which AAEP has no member: the agent's own states, and the pattern of
+//! The content of a manifest's `extensions.sayso`, for which AAEP has no members: the agent's own states, and the pattern of
 //! its sessions with several agents (A.9).
 
 use thiserror::Error;

@@ -6,7 +6,7 @@
 //! - [`Resolution`]: the end of a dispute.
 //! - [`DisputeRegister`]: all disputes of one side.
 //!
-//! A dispute is a record beside the session. It is no message, and does not change the state of the session.
+//! A dispute is a record beside the session. It is not a message, and does not change the state of the session.
 
 mod decision;
 mod dispute_json;

@@ -45,12 +45,12 @@ pub enum StoredStep {
         /// When it was refused.
         at: UnixMillis,
     },
-    /// The other side accepted a message of ours ([`Participant::settle`]).
+    /// The other side accepted one of our messages ([`Participant::settle`]).
     Settled {
         /// The message.
         message_id: MessageId,
     },
-    /// The other side refused a message of ours, which was rolled back.
+    /// The other side refused one of our messages, which was rolled back.
     RolledBack {
         /// The REJECT as it was received.
         reject_text: Arc<str>,

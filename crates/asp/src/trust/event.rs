@@ -62,7 +62,7 @@ pub enum TrustEventKind {
     AuthenticationFailed,
     /// The operator of this side pinned the peer's card.
     CardPinned,
-    /// The peer's card was pinned when it was first met.
+    /// The peer's card was pinned on first contact.
     CardTrustedOnFirstUse,
     /// The peer changed its keys, and both the old and the new keys signed the new card.
     CardRotated,

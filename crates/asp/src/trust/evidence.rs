@@ -1,4 +1,4 @@
-//! The evidence about one peer: what its components grow and shrink with.
+//! The evidence about one peer, from which the components of its score are computed.
 //!
 //! Quantities are integers in millionths, because integer addition gives the same result in every order. Decay is
 //! computed in whole hours, so that many small steps do not add up to a rounding error.

@@ -61,7 +61,7 @@ fn a_hash_of_another_message_is_dropped() {
 }
 
 #[test]
-fn a_signature_of_another_key_or_text_is_dropped() {
+fn a_signature_by_another_key_or_of_another_text_is_dropped() {
     let mut harness = RecordHarness::at(State::Conversing);
     let envelope = harness.next(A, &query("qry_1"));
     let valid = sign_envelope(&envelope, &BUYER.keys);
@@ -152,7 +152,7 @@ fn a_proof_must_match_the_performative_session_and_message() {
 }
 
 #[test]
-fn a_proof_of_another_key_is_dropped() {
+fn a_proof_made_with_another_key_is_dropped() {
     for keys in [&SELLER.keys, &STRANGER.keys] {
         let overrides = SigningOverrides { dpop_key: Some(keys.dpop.clone()), ..SigningOverrides::default() };
         assert_eq!(

@@ -290,7 +290,7 @@ fn an_invitation_uses_the_pinned_card() {
 }
 
 #[test]
-fn a_too_long_message_is_not_sent() {
+fn a_message_that_is_too_long_is_not_sent() {
     let mut pair = ParticipantPair::conversing();
     let before = pair.snapshot(A);
     let sent = pair.try_send(A, observe(&"x".repeat(300_000)));

@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     max_messages: usize,
 }
 
-/// Verifies a transcript with the default limits, and describes it. With the key of a hub, also verifies the consents.
+/// Verifies a transcript with the default limits, and describes it. Given the key of a hub, it also verifies the consents.
 pub(super) fn verify_files(
     file: &Path,
     cards: &Path,

@@ -70,7 +70,7 @@ async fn check_request(
         SubscribeAnswer::Rejected(rejected) if rejected.reason_code == ReasonCode::AuthenticationRequired => {
             return Err(ConnectionError::TokenRequired);
         }
-        // Nothing has been answered yet, so this may be no producer at all, or one that demands a certificate.
+        // Nothing has been answered yet, so this may not be a producer at all, or one that demands a certificate.
         SubscribeAnswer::Other(None) => return Err(ConnectionError::ClosedBeforeResponse),
         SubscribeAnswer::Rejected(rejected) => {
             // Is it the unknown capability?

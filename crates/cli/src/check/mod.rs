@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
             CheckFailure::Unreachable(error) => format!("cannot check {}: {error}", address.url()),
             CheckFailure::Agent(reason) => format!("the agent of the check failed: {reason}"),
         };
-        // What was found until then may be the reason.
+        // The earlier findings may be the reason.
         if !report.has_errors() {
             return Err(CommandError::cannot_run(message));
         }
@@ -196,7 +196,7 @@ impl EventCheck<'_> {
                 .without_rules(&[Rule::IRREVERSIBLE_CONSENT]),
         };
         let mut questions = Questions::default();
-        // Whatever goes wrong, what was found until then is reported.
+        // Whatever goes wrong, the findings so far are reported.
         let outcome = examine(&mut all, agent, listen_time, self.level, &mut questions).await;
         let Subscriptions { main, filtered, silent } = all;
         self.report.add(main, 1, CheckOutcome::Done);

@@ -1,4 +1,4 @@
-//! What the check found: findings as `sayso validate` prints them, and which parts were checked.
+//! The results of the check: findings as `sayso validate` prints them, and which parts were checked.
 
 use std::path::{Path, PathBuf};
 

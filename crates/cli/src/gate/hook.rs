@@ -65,7 +65,7 @@ pub(crate) fn run_if_requested(started_at: Instant) -> Option<ExitCode> {
     }
     Some(match HookCommandLine::try_parse() {
         Ok(HookCommandLine { command: HookCommand::Hook(arguments) }) => run(&arguments, started_at),
-        // Only help is no error. A harness must get an answer in any case.
+        // Only a request for help is not an error. A harness must get an answer in any case.
         Err(error) => {
             let code = usage::report_usage_error(&error);
             if error.use_stderr() { ExitCode::from(gate::hook::answer_usage_error()) } else { code }

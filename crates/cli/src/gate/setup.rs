@@ -49,7 +49,7 @@ enum SetupTarget {
 /// Options that the hooks pass to `sayso hook`.
 #[derive(clap::Args)]
 struct HookArgs {
-    /// Which calls need your consent: those for which the agent itself asks (requests), also risky ones, or all.
+    /// Which calls need your consent: only those for which the agent itself asks (requests), risky ones as well, or all.
     #[arg(long, value_name = "WHICH", value_parser = ["requests", "risky", "all"])]
     gate: Option<String>,
     /// Address of the hub. The default is the one in SAYSO_URL, else your personal hub.

@@ -106,7 +106,7 @@ impl Gate {
         self.pass_to_editor(&update_message(session, update));
     }
 
-    /// Sends a permission request of the agent, and checks that the editor gets it.
+    /// Sends a permission request from the agent, and checks that the editor gets it.
     pub(super) fn request(&mut self, id: impl Into<Value>, tool_call: &Value, options: &Value) {
         self.pass_to_editor(&permission_request("s1", id, tool_call, options));
     }
@@ -118,7 +118,7 @@ impl Gate {
         assert_eq!(self.agent.next_line(), line);
     }
 
-    /// Sends a message of the agent, and checks that the editor gets the same bytes.
+    /// Sends a message from the agent, and checks that the editor gets the same bytes.
     pub(super) fn pass_to_editor(&mut self, message: &Value) {
         let line = format!("{message}\n");
         self.agent.send_raw(line.as_bytes());

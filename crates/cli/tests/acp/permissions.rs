@@ -102,7 +102,7 @@ fn the_editor_refuses_and_listeners_hear_it() {
 }
 
 #[test]
-fn of_two_answers_at_once_exactly_one_reaches_the_agent() {
+fn exactly_one_of_two_simultaneous_answers_reaches_the_agent() {
     let hub = HubProcess::start_in_memory();
     let mut listener = Listener::connect(&hub);
     let mut gate = Gate::start_turn(&hub);
@@ -162,7 +162,7 @@ fn options_that_last_are_offered_as_choices_and_only_a_choice_selects_one() {
 }
 
 #[test]
-fn an_answer_that_is_no_offered_option_does_not_count_and_the_dialog_remains() {
+fn an_answer_that_is_not_an_offered_option_does_not_count_and_the_dialog_remains() {
     let hub = HubProcess::start_in_memory();
     let mut listener = Listener::connect(&hub);
     let mut gate = Gate::start_turn(&hub);

@@ -165,7 +165,7 @@ fn unusable_key_files_are_named() {
         ("", "is not a JWK"),
         ("{}", "cannot use"),
         (r#"{"keys":[]}"#, "contains no key"),
-        (&*ed25519, "contains a key of another type than P-256"),
+        (&*ed25519, "contains a key of a type other than P-256"),
     ] {
         std::fs::write(&path, text).unwrap();
         let options = ["--hub-key", path.to_str().unwrap()];

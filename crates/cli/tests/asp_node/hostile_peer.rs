@@ -148,7 +148,7 @@ fn the_session_of_another_peer_does_not_exist() {
 }
 
 #[test]
-fn a_message_of_one_session_has_no_effect_in_another() {
+fn a_message_from_one_session_has_no_effect_in_another() {
     let peer = RawPeer::new("peer");
     let node = start(&[&peer]);
     let (mut first, second) = (peer.open_conversation(&node), peer.open_conversation(&node));

@@ -126,7 +126,7 @@ fn catching_up_does_not_pass_an_acceptance_around_the_checks() {
 }
 
 #[test]
-fn an_acceptance_that_the_node_never_saw_is_not_taken_over() {
+fn an_acceptance_that_the_node_never_saw_is_not_adopted() {
     let server = PeerServer::start(true);
     let peer = server.peer();
     let node = start(&deposits("agent://127.0.0.1:1/nobody", "1.00"), &[&peer]);
@@ -270,7 +270,7 @@ fn requests_over_the_limit_do_not_fill_the_memory_of_proofs() {
 }
 
 #[test]
-fn what_a_message_means_is_booked_although_it_was_caught_up() {
+fn the_effects_of_a_message_are_recorded_even_if_it_was_received_by_catching_up() {
     let server = PeerServer::start(true);
     let peer = server.peer();
     let policy = deposits(peer.card.agent_id().as_str(), "100.00");

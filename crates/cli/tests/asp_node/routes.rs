@@ -409,7 +409,7 @@ fn a_registry_keeps_each_card_until_its_owner_replaces_it() {
     assert_eq!(found("capability=test.anything").len(), 2);
     assert_eq!(node.get(&card_path("third")).status, 404);
 
-    // A node that is no registry stores no cards.
+    // A node that is not a registry stores no cards.
     let node = start(&[]);
     assert_eq!(first.send(&node, "PUT", &card_path("first"), first.card.as_str()).status, 405);
     assert_eq!(node.client().get("/v1/asp/discover?capability=x").status, 404);

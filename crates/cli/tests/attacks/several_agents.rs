@@ -97,7 +97,7 @@ fn message(response: &TestResponse) -> String {
 }
 
 #[test]
-fn a_token_that_was_not_invited_learns_and_does_nothing() {
+fn a_token_that_was_not_invited_can_learn_and_do_nothing() {
     let scenario = Scenario::new();
     let secret = scenario.invite(&json!({"producer": "helper"})).json_str("invitation");
     let unknown_session = "/agent/v1/sessions/sess_00000000000000000000000000000000";
@@ -208,7 +208,7 @@ fn a_joined_token_cannot_finish_the_calls_and_outputs_of_others() {
 }
 
 #[test]
-fn an_answer_covers_no_call_of_another_agent_in_the_session() {
+fn an_answer_covers_no_call_by_another_agent_in_the_session() {
     let scenario = Scenario::new();
     scenario.add_helper();
     let question = scenario.accepted_question(&scenario.bank);
@@ -313,7 +313,7 @@ fn a_listener_receives_a_session_by_its_main_agent_whoever_speaks() {
 }
 
 #[test]
-fn only_an_own_or_joined_session_can_be_a_parent() {
+fn only_an_owned_or_joined_session_can_be_a_parent() {
     let scenario = Scenario::new();
     let start = |agent: &TestClient| {
         let body = json!({"summary_normal": "Helping.", "parent": scenario.session});

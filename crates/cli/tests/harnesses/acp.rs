@@ -148,7 +148,7 @@ impl<'a> Editor<'a> {
     }
 }
 
-/// An answer of a person counts, and if nobody listens or answers, that of the editor's dialog.
+/// A person's answer counts. If nobody listens or answers, the answer from the editor's dialog counts.
 fn check(agent: &Agent) {
     for (person, answer, is_executed) in [
         (Person::SaysYes, None, true),

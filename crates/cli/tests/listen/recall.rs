@@ -1,4 +1,4 @@
-//! What was said before: `repeat`, `last`, `history` and times.
+//! Earlier announcements: `repeat`, `last`, `history` and times.
 
 use serde_json::Value;
 
@@ -109,7 +109,7 @@ fn with_times_each_line_starts_with_the_local_time() {
 }
 
 #[test]
-fn an_unavailable_language_is_said_once() {
+fn an_unavailable_language_is_announced_once() {
     let hub = HubProcess::start_in_memory();
     for (languages, notice) in [
         (
@@ -133,7 +133,7 @@ fn an_unavailable_language_is_said_once() {
 }
 
 #[test]
-fn a_question_for_words_does_not_take_a_command_as_its_answer() {
+fn a_free_text_question_does_not_take_a_command_as_its_answer() {
     let hub = HubProcess::start_in_memory();
     let mut person = ListenProcess::start_connected(&hub.address, &[]);
     let agent = AgentSession::start(hub.client());

@@ -67,7 +67,7 @@ fn annotations_only_tighten_without_the_operators_trust() {
 }
 
 #[test]
-fn a_tool_that_was_redefined_is_asked_about_also_after_a_restart() {
+fn a_tool_that_was_redefined_is_asked_about_even_after_a_restart() {
     let hub = HubProcess::start_in_memory();
     let mut listener = Listener::connect(&hub);
     let mut gate = Gate::start_trusting(Some(&hub), TRUST, &["redefine"]);
@@ -260,7 +260,7 @@ fn gated_calls_in_a_batch_are_held_and_the_host_gets_one_batch() {
     let mut gate = Gate::start_trusting(Some(&hub), TRUST, &[]);
     gate.list_tools();
     let call = |id: u32, tool: &str| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": {}}});
-    // A batch without a gated call passes as it is.
+    // A batch without a gated call passes unchanged.
     gate.send(&json!([call(1, "read"), {"jsonrpc": "2.0", "id": 2, "method": "ping"}]));
     let answers = gate.next();
     assert_eq!(answers.as_array().unwrap().len(), 2, "{answers}");

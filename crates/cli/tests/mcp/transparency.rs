@@ -1,4 +1,4 @@
-//! What is not a gated call passes byte for byte, and never waits for a question.
+//! Everything except gated calls passes byte for byte, and never waits for a question.
 
 use serde_json::json;
 use testing::hub::HubProcess;
@@ -68,7 +68,7 @@ fn nothing_waits_behind_a_question() {
 }
 
 #[test]
-fn a_huge_line_of_the_server_passes_and_one_of_the_host_is_refused() {
+fn a_huge_line_from_the_server_passes_and_one_from_the_host_is_refused() {
     let mut gate = Gate::start(None, &[], &["huge"]);
     let line = gate.next_line();
     assert_eq!(line.len(), "{\"jsonrpc\":\"2.0\",\"method\":\"huge\",\"params\":\"\"}\n".len() + (65 << 20));

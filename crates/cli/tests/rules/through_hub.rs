@@ -141,7 +141,7 @@ const PASSED_ON: [&str; 16] = [
     "C-B5",
 ];
 
-pub(crate) fn no_breach_of_a_rule_passes_the_hub(
+pub(crate) fn no_rule_violation_passes_the_hub(
     cases: &[Arc<RuleCase>],
     base: &BaseLines,
 ) -> Result<(), Failed> {

@@ -76,7 +76,7 @@ fn resolve_questions(hub: &HubProcess) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn every_receipt_verifies_with_the_hubs_key_also_after_a_restart() {
+fn every_receipt_verifies_with_the_hubs_key_even_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let (data, address) = (folder.path().to_str().unwrap(), reserved_address());
     let start_hub = || HubProcess::start(&["--open", "--listen", &address, "--data", data]);

@@ -56,7 +56,7 @@ fn a_file_with_several_hard_links_is_refused() {
 }
 
 #[test]
-fn a_write_that_fails_leaves_the_file_as_it_was() {
+fn a_write_that_fails_leaves_the_file_unchanged() {
     // The limit on file sizes stands for a full disk: the record fits, the configuration does not. The process either gets an
     // error, or is killed by the signal in the middle of the write.
     for trap in ["trap '' XFSZ;", ""] {
@@ -74,7 +74,7 @@ fn a_write_that_fails_leaves_the_file_as_it_was() {
             assert_eq!(home.files(), [FILE], "the temporary file is deleted");
         }
         assert_eq!(home.read(FILE), TEXT);
-        // The next run works, and leaves nothing of the failed one.
+        // The next run works, and leaves no files of the failed one behind.
         assert_eq!(home.run(&["setup", "claude"]).exit_code, 0);
         assert_eq!(home.run(&["setup", "claude", "--remove"]).exit_code, 0);
         assert_eq!(home.read(FILE), TEXT);

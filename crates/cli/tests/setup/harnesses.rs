@@ -180,7 +180,7 @@ fn later_edits_of_other_people_stay() {
 }
 
 #[test]
-fn without_its_record_an_installation_is_removed_all_the_same() {
+fn an_installation_without_its_record_is_still_removed() {
     let home = Home::new();
     home.write(".claude/settings.json", CLAUDE);
     assert_eq!(home.run(&["setup", "claude"]).exit_code, 0);

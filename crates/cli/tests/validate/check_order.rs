@@ -3,7 +3,7 @@
 use testing::cli::run_sayso;
 
 /// An event that breaks a rule of every step except the first, which admits nothing but JSON objects. The defects are in
-/// another order than the steps, so that the findings are not in order by chance.
+/// an order that differs from the steps, so that the findings are not in order by chance.
 fn event_with_defects() -> String {
     let long = "word ".repeat(14_000);
     // 9: too long. 7: no tool. 6: another fraction. 5: not the compact form. 3: an empty agent_id. 2: no session_id.

@@ -79,7 +79,7 @@ enum CoreState {
 /// What a core does after an answer.
 pub(super) enum CoreStep {
     Nothing,
-    /// The entries are stored, so clients and listeners are told.
+    /// The entries are stored, so clients get an acknowledgement and listeners the events.
     Tell(Vec<Entry>),
     Send(JournalQuery),
     /// Another node owns the shard.

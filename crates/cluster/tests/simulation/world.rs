@@ -352,8 +352,8 @@ impl World {
         }
     }
 
-    /// Somebody is told that the entries are stored.
-    fn tell(&mut self, shard: ShardId, entries: &[Entry]) {
+    /// Acknowledges the entries to a client.
+    fn acknowledge(&mut self, shard: ShardId, entries: &[Entry]) {
         let ledger = &self.database.shards[usize::from(shard.0)].ledger;
         for entry in entries {
             let (id, is_stored) = match *entry {
@@ -368,10 +368,10 @@ impl World {
                 }
             };
             if !is_stored {
-                self.violations.push(format!("shard {shard}: {entry:?} was told but is not stored"));
+                self.violations.push(format!("shard {shard}: {entry:?} was acknowledged but is not stored"));
             }
             if !self.told.insert((shard, id)) {
-                self.violations.push(format!("shard {shard}: {entry:?} was told twice"));
+                self.violations.push(format!("shard {shard}: {entry:?} was acknowledged twice"));
             }
         }
     }

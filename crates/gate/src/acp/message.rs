@@ -2,7 +2,7 @@
 //!
 //! A line that is not a JSON object, or has an unexpected form, is [`AgentMessage::Other`] or [`EditorMessage::Other`]: it
 //! passes, and nothing else happens. So does a permission request with duplicate member names, because the editor may read
-//! another value than the gate. The gate never writes a line again that it has read; lines pass as bytes.
+//! a value different from the gate's. The gate never writes a line again that it has read; lines pass as bytes.
 
 use std::collections::HashSet;
 
@@ -286,7 +286,7 @@ pub(super) enum EditorMessage {
         /// The ACP session.
         session: String,
     },
-    /// It answers a request of the agent.
+    /// It answers a request from the agent.
     Response(Response),
     /// Anything else.
     Other,

@@ -2,7 +2,7 @@
 //!
 //! - `lines`: every line passes byte for byte, whatever its size. The gate only looks at it.
 //! - `message`: what the gate reads in a line.
-//! - `proxy`: the two ends. It alone writes lines of its own: the answer of a listener to the agent, and the dismissal of the
+//! - `proxy`: the two ends. It alone writes lines of its own: a listener's answer to the agent, and the dismissal of the
 //!   editor's dialog.
 //! - `permission_table`: who answered first.
 //! - `narrator`, `session_driver`: the sessions at the hub.

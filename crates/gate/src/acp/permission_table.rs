@@ -78,7 +78,7 @@ impl PermissionTable {
         request: &PermissionRequest,
     ) -> Option<(Ticket, oneshot::Receiver<Closure>)> {
         if let Some(earlier) = self.open.remove(&request.id) {
-            // Nobody could tell to which of the two requests an answer belongs.
+            // It would be unclear to which of the two requests an answer belongs.
             let _ = earlier.closed.send(Closure::Withdrawn);
             return None;
         }
@@ -249,7 +249,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the two race: a request gets at most one answer of a listener, and none after the editor answered it.
+        /// However the two race: a request gets at most one answer from a listener, and none after the editor answered it.
         #[test]
         fn no_request_is_answered_twice(steps in prop::collection::vec(step(), 0..60)) {
             let name = |first: bool| if first { "a" } else { "b" };

@@ -71,7 +71,7 @@ impl Proxy {
             let is_passed = match &message {
                 EditorMessage::Response(response) => self.accept_editor_response(response),
                 EditorMessage::Cancel { session } => {
-                    // Before it passes, so that no answer of a listener can follow it.
+                    // Before it passes, so that no answer from a listener can follow it.
                     self.permissions().close_session(session, &Closure::TurnCancelled);
                     true
                 }

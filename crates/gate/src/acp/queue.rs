@@ -1,4 +1,4 @@
-//! What waits to be narrated, limited by its size. The lines between editor and agent never wait for it.
+//! The queue of items that wait to be narrated, limited by size. The lines between editor and agent never wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -159,7 +159,7 @@ enum Outcome {
     Chosen(Result<ClarificationAnswer, Error>),
 }
 
-/// A call of the agent.
+/// A call by the agent.
 #[derive(Default)]
 struct Tool<'s> {
     facts: ToolFacts,
@@ -250,7 +250,7 @@ impl<'s> SessionDriver<'s> {
             }
             SessionNews::Gap(count) => {
                 let text =
-                    format!("{count} reports of the agent were left out, because the hub was too slow.");
+                    format!("{count} reports from the agent were left out, because the hub was too slow.");
                 self.session.output(OutputText::complete(text)).await
             }
             SessionNews::End(_) => Ok(()),

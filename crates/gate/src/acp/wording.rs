@@ -145,7 +145,7 @@ impl ToolFacts {
         shorten(name.unwrap_or(self.kind.name()), 100, Language::English)
     }
 
-    /// Returns the call as it is known now.
+    /// Returns the call with everything known about it now.
     pub(super) fn to_call(&self) -> BoundCall {
         BoundCall::new(&self.title, self.raw_input.as_deref(), None)
     }
@@ -283,7 +283,7 @@ pub(super) fn plan_text(entries: &[PlanEntry], is_new: bool) -> GateText {
     })
 }
 
-/// Returns what is said about content that is not text.
+/// Describes content that is not text.
 pub(super) fn content_text(kind: ContentKind) -> GateText {
     let phrase = match kind {
         ContentKind::Image => &texts::SHOWS_IMAGE,
@@ -293,7 +293,7 @@ pub(super) fn content_text(kind: ContentKind) -> GateText {
     phrase.into()
 }
 
-/// Returns what is said at the end of a turn.
+/// Returns the sentence for the end of a turn.
 pub(super) fn stop_text(stop_reason: &str) -> GateText {
     let phrase = match stop_reason {
         "end_turn" => &texts::TURN_DONE,
@@ -306,7 +306,7 @@ pub(super) fn stop_text(stop_reason: &str) -> GateText {
     phrase.into()
 }
 
-/// Fills a sentence with a text of the agent, shortened.
+/// Fills a sentence with a text from the agent, shortened.
 pub(super) fn with_short(phrase: &Phrase, text: &str, max_chars: usize) -> GateText {
     GateText::new(|language| phrase.fill(language, &[&shorten(text, max_chars, language)]))
 }

@@ -1,4 +1,4 @@
-//! How a tool call is put into words for a person.
+//! Describes tool calls in words for a person.
 //!
 //! What is read aloud is the actual command, file and change. Characters that could hide or reorder text are replaced with
 //! their code points and announced ([`harmless`]), secrets are removed, and long texts keep their beginning and their end.

@@ -1,4 +1,4 @@
-//! Whether coding agents and MCP clients are connected, and whether their configuration works.
+//! Checks whether coding agents and MCP clients are connected, and whether their configuration works.
 
 use crate::setup::{
     Harness, HookState, InstalledVersion, McpClient, McpServerState, SetupError, SetupScope,

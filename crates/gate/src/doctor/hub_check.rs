@@ -1,4 +1,4 @@
-//! Whether a hub answers, and whether somebody listens to it.
+//! Checks whether a hub answers, and whether somebody listens to it.
 
 use std::time::Duration;
 

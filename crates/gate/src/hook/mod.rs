@@ -8,7 +8,7 @@
 //! - `answer`: writes the answer in the harness's dialect.
 //! - `output`: prints exactly one answer, even after a panic or a signal.
 //! - `hub_session`: requests to the hub. `session_store` keeps what the processes of one harness session share.
-//! - `narration`: what is told of each event. `permission` asks about a call, `elicitation` asks for input.
+//! - `narration`: the announcement of each event. `permission` asks about a call, `elicitation` asks for input.
 //!
 //! Rules that hold in every path: standard output is one JSON value in the harness's dialect; without a yes there is no
 //! "allow"; the deadline is before the harness's own timeout.
@@ -119,7 +119,7 @@ async fn handle(options: HookOptions, started_at: Instant) -> u8 {
     output::print(&answer::write(hook.event(), &answer))
 }
 
-/// Narrates the event, and asks if it is a gated call or a question of the harness.
+/// Narrates the event, and asks if it is a gated call or a question from the harness.
 async fn answer_event(hook: &mut Hook, options: &HookOptions) -> HookAnswer {
     if hook.is_gated() {
         return permission::ask(hook, options.is_required).await;

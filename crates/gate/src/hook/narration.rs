@@ -1,4 +1,4 @@
-//! What is told of each event.
+//! Turns each event of a harness into announcements.
 
 use seal::json::{JsonKind, JsonValue};
 
@@ -367,7 +367,7 @@ async fn message(hook: &mut Hook) -> Result<(), HubError> {
     let mut locked = hook.lock().await?;
     let record = &mut locked.record;
     if record.message_id != id || id.is_empty() {
-        // The end of the turn was told first, with the text of this message.
+        // The end of the turn was announced first, with the text of this message.
         if record.message_id == STOP_MESSAGE && record.heard_text.contains(delta.trim()) {
             return Ok(());
         }
@@ -401,7 +401,7 @@ async fn stop(hook: &mut Hook) -> Result<(), HubError> {
     Ok(locked.save()?)
 }
 
-/// Tells the last text of a turn, or the rest of it, unless it was told as a message.
+/// Announces the last text of a turn, or the rest of it, unless it was announced as a message.
 async fn speak_last_message(hook: &mut Hook) -> Result<(), HubError> {
     let event = hook.event();
     let failure = event.text("error").filter(|_| event.name == "StopFailure");

@@ -1,4 +1,4 @@
-//! What the processes of one harness session share.
+//! The state that the processes of one harness session share.
 //!
 //! Each harness session, and each of its subagents, has a file in a private folder. It names the hub's session, and the
 //! calls that are announced, asked about or permitted. A process locks the file while it reads, asks the hub and writes, so
@@ -70,7 +70,7 @@ pub(super) struct CallRecord {
     pub(super) reply_token: Option<String>,
     /// How many questions were asked about it. It makes idempotency keys unique.
     pub(super) attempt: u64,
-    /// Whether the hub was told that the call has begun.
+    /// Whether the start of the call was reported to the hub.
     pub(super) is_invoked: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Says in words what a call does.
+//! Describes in words what a call does.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! A server behind a URL: streamable HTTP, in both eras of the protocol.
+//! A server behind a URL: streamable HTTP, in the older and the newer versions of the protocol.
 //!
 //! Each line of the host becomes a POST. The server answers with JSON or with a stream of events, whose messages become lines for
 //! the host. Older servers have a session, a stream for their own messages (GET), and streams that can be resumed.
@@ -250,7 +250,7 @@ impl HttpServer {
         if id.is_none() { Ok(()) } else { Err("its stream ended without an answer".to_owned()) }
     }
 
-    /// Receives the messages that an older server sends of itself. Ends if the server offers no such stream.
+    /// Receives the messages that an older server sends on its own. Ends if the server offers no such stream.
     async fn listen(&self) {
         loop {
             let request = self.request(Method::GET, None);

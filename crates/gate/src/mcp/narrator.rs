@@ -251,7 +251,7 @@ impl Work {
         }
     }
 
-    /// Spends a yes, lets the core send the call, and follows it to its end.
+    /// Spends a yes, has the core send the call, and follows it to its end.
     async fn spend(
         self,
         question: QuestionId,

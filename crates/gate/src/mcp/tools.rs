@@ -1,4 +1,4 @@
-//! The tools that a server has listed, and which of them need a question.
+//! The tools that a server has listed, and whether a call of each needs a question.
 
 use std::collections::{HashMap, HashSet};
 

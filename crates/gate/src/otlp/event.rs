@@ -1,4 +1,4 @@
-//! The events that a report becomes.
+//! Converts reports into events.
 //!
 //! The hub refuses to announce an irreversible or high-risk call without the consent of a person, and rightly so. A call that a
 //! span reports was made without anybody asking the hub, and its risk is not known. It is therefore announced without `risk_level` and

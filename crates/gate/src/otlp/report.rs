@@ -1,4 +1,4 @@
-//! What a span or a log record says about an agent, by the semantic conventions for generative AI.
+//! Extracts what a span or a log record says about an agent, according to the semantic conventions for generative AI.
 
 use sayso::{Redact, SecretRedactor};
 use seal::Digest;
@@ -326,7 +326,7 @@ fn text_attribute<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a str> 
     attribute(attributes, key)?.as_text()
 }
 
-/// Returns a text as it is, and any other value as JSON.
+/// Returns a text unchanged, and any other value as JSON.
 fn value_text(value: &AnyValue) -> String {
     match &value.value {
         Some(Value::Text(text)) => text.clone(),

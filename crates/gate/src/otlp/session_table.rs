@@ -1,4 +1,4 @@
-//! Which session a report belongs to, and which reports were received before. No clock and no I/O.
+//! Tracks which session a report belongs to, and which reports were received before. Uses no clock and no I/O.
 //!
 //! Spans arrive late, repeatedly and in any order, often a child before its parent. A report belongs to the session of its
 //! conversation. If it names none, it belongs to the session of its trace. As soon as one report names both, the trace leads to the

@@ -1,4 +1,4 @@
-//! Which tool calls are risky.
+//! Decides which tool calls are risky.
 //!
 //! The classification knows what is harmless; everything else is risky. It decides whether `--gate risky` asks about a call,
 //! and how serious a question sounds. docs/gates.md describes it for users.

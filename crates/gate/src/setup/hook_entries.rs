@@ -127,7 +127,7 @@ pub(crate) fn codex_trust_keys(text: &str, file: &str) -> Result<Vec<String>, St
     Ok(keys)
 }
 
-/// Returns whether nothing of value is left in a file that an installation created.
+/// Returns whether nothing useful is left in a file that an installation created.
 pub(crate) fn is_empty(harness: Harness, text: &str) -> bool {
     let (_, text) = split_byte_order_mark(text);
     let Ok(tree) = SyntaxTree::parse(text) else { return false };

@@ -1,4 +1,4 @@
-//! What an installation changed in a file, so that its removal can restore the file byte for byte.
+//! Records what an installation changed in a file, so that its removal can restore the file byte for byte.
 //!
 //! A record contains the changed lines and two digests, not a copy of the file, because the file can contain secrets.
 

@@ -1,4 +1,4 @@
-//! The plugin file of opencode, which belongs to sayso as a whole.
+//! The plugin file of opencode, which belongs entirely to sayso.
 
 use seal::json::{JsonWriter, Tape};
 

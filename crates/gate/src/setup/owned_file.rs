@@ -1,4 +1,4 @@
-//! Files that belong to sayso as a whole, and of which only one line depends on the installation.
+//! Files that belong entirely to sayso. Only one line of each depends on the installation.
 
 use super::plan::Editor;
 

@@ -315,7 +315,7 @@ impl Editor for McpEditor<'_> {
             McpClient::Codex => mcp_toml::wrap(&direct, self.program, self.options),
             client => mcp_json::wrap(client, &direct, self.program, self.options),
         }?;
-        // What another program wrote in another form, but with the same meaning, stays as it is.
+        // An entry that another program wrote in another form, but with the same meaning, is left unchanged.
         let is_same = match self.client {
             McpClient::Codex => mcp_toml::start_commands(text)? == mcp_toml::start_commands(&wrapped)?,
             client => mcp_json::start_commands(client, text)? == mcp_json::start_commands(client, &wrapped)?,

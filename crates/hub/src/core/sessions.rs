@@ -490,7 +490,7 @@ fn session_hints(given: Option<&JsonValue<'_>>, default_language: &str) -> Optio
 
 /// Returns the agent that a principal speaks as, and the `producer` for its events. The agent is the one that the
 /// principal's token is for, or else the one that the request names, or else the default. If the token contains a name for the agent, `producer`
-/// gets that name. Returns `None` if the request's producer is malformed or names another agent than the token.
+/// gets that name. Returns `None` if the request's producer is malformed or names an agent other than the token's.
 pub(crate) fn read_producer(
     root: &JsonValue<'_>,
     principal: &Principal,

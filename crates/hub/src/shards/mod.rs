@@ -38,7 +38,7 @@ const MARK: char = 'x';
 /// Maximum number of digits of a shard's number in an id.
 const MAX_DIGITS: usize = 3;
 
-/// The shards of a hub, and what belongs to which of them.
+/// The shards of a hub, and what belongs to each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardMap {
     count: u16,

@@ -1,4 +1,4 @@
-//! Which shard a new session belongs to.
+//! Chooses the shard of a new session.
 
 use aaep::SessionId;
 use aaep::json::Tape;

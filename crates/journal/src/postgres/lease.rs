@@ -50,7 +50,7 @@ struct Ownership {
     database: PostgresDatabase,
     shard: i32,
     duration: Duration,
-    /// A random number that identifies this owner, also among processes with the same name.
+    /// A random number that identifies this owner, even among processes with the same name.
     instance: [u8; 16],
     epoch: AtomicI64,
     is_lost: Arc<watch::Sender<bool>>,

@@ -1,4 +1,4 @@
-//! Writes a batch in one statement, and finds out what became of it when the acknowledgement is lost.
+//! Writes a batch in one statement, and finds out whether it was stored if the acknowledgement is lost.
 
 use std::collections::HashSet;
 use std::fmt::Write;

@@ -91,7 +91,7 @@ fn a_killed_server_loses_no_acknowledged_batch_and_stores_none_twice() {
         while !stop.load(Ordering::SeqCst) {
             position += 1;
             let id = format!("e{position}");
-            // After an error, the batch is not stored, so writing it again is no conflict.
+            // After an error, the batch is not stored, so writing it again is not a conflict.
             loop {
                 match journal.commit(&[event(position, "s", &id)]) {
                     Ok(()) => break,

@@ -80,7 +80,7 @@ test("the agent's text is heard after the sentence that is being said, not after
   for (const name of ["first", "second", "third"]) assert.equal(heardAt(page.heard, name), undefined, name);
 });
 
-test("of several steps that wait, only the latest is heard", (context) => {
+test("only the latest of several waiting steps is heard", (context) => {
   const page = openPage(context);
   page.receive(started());
   page.receive(tool("first"), tool("second"), tool("third"));

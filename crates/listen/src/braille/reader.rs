@@ -32,7 +32,7 @@ pub(super) enum DisplayKey {
     Route(usize),
 }
 
-/// A question, as it is shown.
+/// A question as the display shows it.
 #[derive(Clone, Debug)]
 pub(crate) struct BrailleQuestion {
     pub(crate) number: u32,

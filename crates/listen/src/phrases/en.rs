@@ -72,7 +72,7 @@ catalogue! {
         /// Precedes an agent's id, as a part of a sentence.
         agent_id_label: "agent id",
         question_reason_label: "Why it asks:",
-        /// In front of a further text of the agent, among the details of a question.
+        /// In front of a further text from the agent, among the details of a question.
         agent_adds_label: "The agent adds:",
         /// The risk, as a sentence without its full stop.
         risk_low: "Low risk",

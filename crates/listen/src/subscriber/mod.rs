@@ -118,7 +118,7 @@ pub struct Subscriber {
     closed_reply_tokens: RecentIds,
     /// Extended deadlines that arrived before their questions.
     early_deadlines: VecDeque<(String, UnixMillis)>,
-    /// When a question was last closed for another reason than this person's answer.
+    /// When a question was last closed for a reason other than this person's answer.
     last_unexpected_close: Option<UnixMillis>,
     /// The question that an answer without a number is for, and since when.
     answer_target: Option<(u32, UnixMillis)>,

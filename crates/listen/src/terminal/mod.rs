@@ -176,7 +176,7 @@ pub fn stdin_lines() -> mpsc::Receiver<String> {
     input
 }
 
-/// Reads the next line. A line that is too long is replaced by a text that is no command, so that no part of it is executed.
+/// Reads the next line. A line that is too long is replaced by a text that is not a command, so that no part of it is executed.
 fn next_line(input: &mut impl BufRead) -> Option<String> {
     let mut line = Vec::new();
     let read = input.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);

@@ -1,4 +1,4 @@
-//! The hub's session that belongs to an ASP session, and what waits to be told in it.
+//! The hub's session that belongs to an ASP session, and the events that wait to be announced in it.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,9 +26,9 @@ pub(crate) struct HubSessionState {
     pub(crate) id: Option<String>,
     /// How many sessions of the hub were started for the ASP session.
     pub(crate) started_count: u32,
-    /// Whether the person stopped it. Nothing more is told or asked then.
+    /// Whether the person stopped it. If so, nothing more is announced or asked.
     pub(crate) is_stopped: bool,
-    /// Whether the end of the ASP session was told.
+    /// Whether the end of the ASP session was announced.
     pub(crate) is_ended: bool,
 }
 

@@ -12,7 +12,7 @@ use futures_util::{SinkExt, StreamExt};
 use seal::json::{JsonValue, Tape, write_object};
 use tokio::sync::Notify;
 
-/// Maximum size of a message of the hub, in bytes.
+/// Maximum size of a message from the hub, in bytes.
 const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 /// The delays between connection attempts.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
@@ -110,7 +110,7 @@ impl Shared {
         .collect()
     }
 
-    /// Handles a message of the hub.
+    /// Handles a message from the hub.
     fn handle(&self, text: &str) {
         let mut tape = Tape::default();
         let Ok(doc) = tape.read(text) else { return };

@@ -2,7 +2,7 @@
 //!
 //! - [`Person`]: the hub's agent API.
 //! - `hub_client`, `hub_socket`: requests, and the WebSocket that keeps sessions alive.
-//! - `hub_session`: the hub's session that belongs to an ASP session, and what waits to be told in it.
+//! - `hub_session`: the hub's session that belongs to an ASP session, and the events that wait to be announced in it.
 //! - `questions`: the texts of questions about messages. `dispute_question`: that of a question about a dispute. `phrases`: the languages.
 
 mod dispute_question;
@@ -68,7 +68,7 @@ pub(crate) struct PersonQuestion {
     pub(crate) subject: String,
     pub(crate) own_agent: AgentUri,
     pub(crate) peer: Arc<AgentCard>,
-    /// Whether the operator pinned the peer's card. Otherwise, it was pinned when the peer was first met.
+    /// Whether the operator pinned the peer's card. Otherwise, it was pinned on first contact.
     pub(crate) is_pinned_by_operator: bool,
     /// Our own trust in the peer.
     pub(crate) score: TrustScore,
@@ -163,7 +163,7 @@ impl Person {
     pub(crate) async fn report(&self, hub_session: &str, event: &str, key: &str) -> Result<(), HubError> {
         let path = format!("/agent/v1/sessions/{hub_session}/events");
         match self.client.post(&path, event, key).await {
-            // The event was reported before a restart, in other words.
+            // The event was reported before a restart, with a different text.
             Err(error) if error.is_conflict() => Ok(()),
             result => result.map(drop),
         }
@@ -284,7 +284,7 @@ impl Person {
         tracing::error!(
             target: "sayso::log",
             kind = "asp.hub_key_changed",
-            "The hub has another receipt key than before. Nobody is asked until the node is started again."
+            "The hub's receipt key has changed. Nobody is asked until the node is restarted."
         );
         Err(HubError::KeyChanged)
     }

@@ -215,7 +215,7 @@ pub(super) fn write_timeout(timeout: Duration, writer: &mut JsonWriter) {
     writer.key("timeout_seconds").integer(i64::try_from(seconds).unwrap_or(1));
 }
 
-/// Returns a text of an agent as one phrase. It cannot form sentences of its own that sound like ours.
+/// Returns a text from an agent as one phrase. It cannot form sentences of its own that sound like ours.
 pub(super) fn foreign_text(text: &str) -> String {
     let mut phrase = String::new();
     let words: Vec<&str> = text.split_whitespace().collect();

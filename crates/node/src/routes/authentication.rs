@@ -1,4 +1,4 @@
-//! Which peer sends a request: its access token, its DPoP proof, and its card.
+//! Authenticates the peer that sends a request by its access token, its DPoP proof, and its card.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Reads what the agent's own program says about disputes.
+//! Reads the requests of the agent's own program about disputes.
 
 use asp::MessageId;
 use asp::dispute::{DisputeReason, Severity, Verdict};

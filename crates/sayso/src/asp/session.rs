@@ -175,7 +175,7 @@ impl AspSession {
         }
     }
 
-    /// Waits for the next change: a message, another state, an answer of a person, a delivery or a refusal. The messages in the
+    /// Waits for the next change: a message, another state, a person's answer, a delivery or a refusal. The messages in the
     /// view are those that this value has not returned before. The first call returns the session as it is now. After the end,
     /// returns the last view again.
     pub async fn next_change(&mut self) -> Result<SessionView, NodeError> {

@@ -75,7 +75,7 @@ impl ServerCore {
     }
 }
 
-/// Answers a connection of another user, whose request is not read.
+/// Answers a connection from another user, whose request is not read.
 async fn refuse_user(core: &ServerCore, mut stream: TcpStream) {
     let response = HttpResponse::problem(StatusCode::Forbidden, "This hub serves only the user who runs it.");
     if write_with_timeout(&mut stream, &response.to_bytes(false, false), core.limits.response_timeout).await {

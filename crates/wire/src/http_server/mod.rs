@@ -120,7 +120,7 @@ pub(crate) trait Upgrade: Send {
 /// What a server adds to [`ServerCore`]. For each request, the connection loop calls `admit` and, if that or the route
 /// requires a token, `authenticate`. Only then does it read the body and call `handle`.
 pub(crate) trait RequestHandler: Send + Sync + 'static {
-    /// A caller that [`Self::admit`] identified by other means than a token.
+    /// A caller that [`Self::admit`] identified by means other than a token.
     type Caller: Send;
     /// What a connection can become.
     type Upgrade: Upgrade;

@@ -87,7 +87,7 @@ impl UnixSocket {
         Ok(())
     }
 
-    /// Accepts the next connection of the current user. Connections of other users are dropped.
+    /// Accepts the next connection from the current user. Connections from other users are dropped.
     pub async fn accept(&self) -> Result<UnixStream> {
         loop {
             let (stream, _) = self.listener.accept().await?;

@@ -150,7 +150,7 @@ fn describe_cancellation(texts: DocumentTexts<'_>) -> EventDescription {
     out.add(ended_by(texts));
     out.add_quoted("Reason", texts.quoted("cancellation_reason"));
     out.add(texts.summary());
-    out.add_quoted("Completed until then", texts.quoted("partial_result"));
+    out.add_quoted("Completed before the cancellation", texts.quoted("partial_result"));
     out
 }
 

@@ -240,7 +240,7 @@ keys! {
     "handoffs.timeout": Time(SECOND, 7 * DAY) => Millis(hub.handoffs.timeout_ms),
         "How long a hand-off waits for somebody to take over, unless the agent sets another time.";
     "handoffs.max_timeout": Time(SECOND, 30 * DAY) => Millis(hub.handoffs.max_timeout_ms),
-        "The longest time for which an agent may let a hand-off wait.";
+        "The longest time for which an agent may keep a hand-off open.";
     "handoffs.open_per_agent": Count(1, 65_536) => Size(hub.handoffs.max_open_per_agent),
         "Maximum number of open hand-offs per agent; a session has at most one.";
     "handoffs.open_total": Count(1, 1_000_000) => Size(hub.handoffs.max_open_total),

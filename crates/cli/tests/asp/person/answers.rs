@@ -79,7 +79,7 @@ fn silence_and_an_absent_person_mean_no() {
 }
 
 #[test]
-fn a_stopped_session_means_no_also_for_later_questions() {
+fn a_stopped_session_means_no_to_later_questions_too() {
     let world = World::start(Asked::Seller);
     let mut person = Listener::connect(&world.hub);
     let session = world.negotiate();

@@ -17,7 +17,7 @@ struct Proxy {
     address: String,
     hub: Arc<Mutex<String>>,
     forgery: Arc<Mutex<Forgery>>,
-    /// The last answer of the hub, before it was changed.
+    /// The hub's last answer, before it was changed.
     last_answer: Arc<Mutex<Value>>,
     /// Whether the announcement of a call is refused.
     refuses_calls: Arc<AtomicBool>,

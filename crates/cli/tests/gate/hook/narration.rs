@@ -1,4 +1,4 @@
-//! What is heard, each thing once.
+//! The announcements of hook events. Each event is announced once.
 
 use serde_json::json;
 

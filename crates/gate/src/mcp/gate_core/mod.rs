@@ -140,7 +140,7 @@ enum CallState {
     Running(RunningCall),
     /// The call runs under another id, which will be answered too.
     Joined(RequestId),
-    /// The host was told that the call was stopped. A late answer of the server is withheld.
+    /// The host was informed that the call was stopped. A late answer from the server is withheld.
     Discarded,
 }
 
@@ -278,7 +278,7 @@ impl GateCore {
         }
     }
 
-    /// Answers a request of the host, by itself or as a part of its batch.
+    /// Answers a request from the host, by itself or as a part of its batch.
     fn reply(&mut self, id: &RequestId, batch: Option<u64>, line: Vec<u8>, effects: &mut Vec<Effect>) {
         match batch {
             None => effects.push(Effect::ToHost(line)),
@@ -332,7 +332,7 @@ impl GateCore {
             make_harmless(&self.server, 100, Language::English),
             make_harmless(&request.tool, 100, Language::English),
         );
-        // Metadata is said only where it is a part of what a person agrees to.
+        // Metadata is announced only where it is a part of what a person agrees to.
         let others = request.other_params(if reason.is_some() { &[] } else { &["_meta"] }).ok().flatten();
         let words_in = |language| {
             let words = describe_arguments(request.arguments_value.as_ref(), language);

@@ -1,4 +1,4 @@
-//! What single programs do.
+//! The risk of single programs.
 
 use super::parser::{Assignment, Redirection, SimpleCommand, Word};
 use super::{MAX_DEPTH, ShellContext, assess_nested, repository};

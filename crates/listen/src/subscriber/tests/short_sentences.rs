@@ -18,7 +18,7 @@ fn in_language(language: &str) -> SubscriberHarness {
 const BOUND: &str = r#""extensions":{"sayso":{"tool":"book_room","action_digest":"x","arguments":{"room":"Garden","at":"14:00"}}}"#;
 
 #[test]
-fn a_consequence_that_says_that_nothing_can_be_undone_is_said_once() {
+fn a_consequence_that_says_that_nothing_can_be_undone_is_announced_once() {
     for (language, warning, consequences) in [
         (
             "en",
@@ -154,7 +154,7 @@ fn a_failed_tool_is_announced_in_one_sentence_more() {
 }
 
 #[test]
-fn an_own_answer_in_words_is_confirmed_only_once() {
+fn the_persons_own_free_text_answer_is_confirmed_only_once() {
     let mut harness = SubscriberHarness::new();
     let words = r#""question":"Which city?","reply_token":"rpl_1","timeout_seconds":60"#;
     let lines = harness.receive("awaiting.clarification", words);

@@ -1,4 +1,4 @@
-//! What the person hears first, again, and in which words.
+//! The order, repetition and wording of announcements after typed lines.
 
 use std::sync::{Arc, Mutex};
 
