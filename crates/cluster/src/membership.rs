@@ -16,7 +16,7 @@ const RETRIES_PER_LEASE: u32 = 10;
 const PATIENCE_PER_LEASE: u32 = 2;
 /// A node acquires nothing during this time after its start, or during a tenth of a short lease.
 const SETTLING_TIME: Duration = Duration::from_millis(500);
-/// A process that starts under a name that is still in use waits for this many leases, because the name may be that of an
+/// A process that starts under a name that is still in use waits for this many leases, because the name may belong to an
 /// earlier process that was killed.
 const LEASES_TO_WAIT_FOR_NAME: u32 = 2;
 /// Pause between two heartbeats, if the second one is early because a lease of another node ends.
@@ -73,7 +73,7 @@ pub enum Action {
         /// The reason.
         reason: StopReason,
     },
-    /// The node has released all its shards after [`Input::Drain`] or a request of an operator.
+    /// The node has released all its shards after [`Input::Drain`] or a request from an operator.
     Drained,
     /// The node has left the cluster after [`Input::Leave`].
     Left,
@@ -148,7 +148,7 @@ pub struct Membership {
     acquisition: Option<(PendingQuery, LeaseToken)>,
     leaving: Option<QueryId>,
     table: TableSnapshot,
-    /// Since when each free shard has been seen free.
+    /// When each free shard was first seen free.
     free_since: BTreeMap<ShardId, Duration>,
     /// Shards that this node gave away, with the time until which it leaves them to others.
     given_away: BTreeMap<ShardId, Duration>,

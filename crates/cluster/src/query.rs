@@ -11,7 +11,7 @@ pub struct QueryId(pub(crate) u64);
 /// A query. Each one is one transaction. It may have been performed even if its answer is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Query {
-    /// Says that the node is alive, renews leases, and reads the table.
+    /// Reports that the node is alive, renews leases, and reads the table.
     Heartbeat {
         /// The leases to renew.
         renew: Vec<(ShardId, LeaseToken)>,
@@ -30,7 +30,7 @@ pub enum Query {
         /// How long the leases last from now.
         lease: Duration,
     },
-    /// Releases the shard if the token is still that of its owner. Raises the epoch, which refuses a commit that is still on its
+    /// Releases the shard if its owner still has this token. Raises the epoch, which refuses a commit that is still on its
     /// way.
     Release {
         /// The shard.

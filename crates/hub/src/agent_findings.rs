@@ -5,7 +5,7 @@ use aaep::event::EventType;
 use aaep::json::Doc;
 use aaep::rule::Finding;
 
-/// What the agent API requires, for rules whose own sentence names members that the hub supplies.
+/// The requirements of the agent API, for rules whose own sentence names members that the hub supplies.
 const AGENT_SENTENCES: [(&str, &str); 6] = [
     ("AAEP-4.2.1-1", "agent.state.changed must have a to_state"),
     ("AAEP-4.2.1s-1", "a state must have 1 to 64 characters"),

@@ -106,7 +106,7 @@ fn a_receiver_takes_over_and_everybody_learns_it() {
             events[0]
         );
         assert!(events[0].contains(r#""to_state":"handing_off""#), "{}", events[0]);
-        assert!(!events[0].contains(&subscription), "listeners do not learn subscriptions of others");
+        assert!(!events[0].contains(&subscription), "listeners do not learn other listeners' subscriptions");
     }
     let done = r#"{"type":"aaep:agent.session.completed","summary_normal":"A person has it."}"#;
     assert!(matches!(hub.publish(&bank, &session, &[done]), HubReply::EventsPublished { .. }));

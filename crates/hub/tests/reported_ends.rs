@@ -107,7 +107,7 @@ fn sessions_of_an_agent_in_the_previous_process_end_and_no_others() {
 
 #[test]
 fn listeners_hear_that_an_agent_is_away_only_if_it_is() {
-    // What the agent does after its question, and whether it counts as away 10 s after its last request.
+    // The agent's actions after its question, and whether it counts as away 10 s after its last request.
     for (wait_ms, is_followed, waits, decision, is_away) in [
         (10_001, false, false, "accept", true),
         (10_000, false, false, "accept", false),

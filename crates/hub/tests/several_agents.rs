@@ -163,7 +163,7 @@ fn named(producer: &str, event: &str) -> String {
     event.replacen('{', &format!(r#"{{"producer":"{producer}","#), 1)
 }
 
-/// Returns what was found in a request that breaks one rule.
+/// Returns the finding about a request that breaks one rule.
 fn violation(reply: HubReply) -> String {
     let HubReply::RuleViolations(findings) = reply else { panic!("{reply:?}") };
     findings[0].actual.clone()

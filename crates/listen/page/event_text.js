@@ -83,7 +83,7 @@ function isWorthSaying(ms, verbosity) {
   return Number.isFinite(ms) && ms >= ({ terse: 60000, detailed: 1000 }[verbosity] ?? 10000);
 }
 
-/** Returns how long a session took and how many tools it used, as far as the agent says so. */
+/** Returns how long a session took and how many tools it used, if the agent reports it. */
 export function describeTotals({ duration_ms: ms, tool_invocations_count: count }) {
   const took = Number.isFinite(ms) && ms >= 1000 ? [ownText(phrases.took(formatDuration(ms / 1000)))] : [];
   return [...took, ...(Number.isFinite(count) && count > 0 ? [ownText(phrases.usedTools(count))] : [])];

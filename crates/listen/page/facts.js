@@ -1,4 +1,4 @@
-// What an agent says about its sessions besides what is announced. The cards of sessions show it under "Details".
+// Facts from the agent's events that are not announced. The cards of sessions show them under "Details".
 
 import { describeActivity, describeTotals, hasText, stepText } from "./event_text.js";
 import { phrases } from "./phrases.js";
@@ -16,7 +16,7 @@ export class SessionFacts {
   #call;
   #handoff;
   #end;
-  /** The last event that says what the agent does, and the last one that says how far it is. */
+  /** The last event about the agent's activity, and the last one about its progress. */
   #activity;
   #progress;
   /** What the tools do, by name. */
@@ -83,7 +83,7 @@ export class SessionFacts {
     return this.#activity === undefined ? [] : describeActivity(this.#activity);
   }
 
-  /** Returns how far the agent is, as far as it says so: "Step 3 of 7. About 2 minutes left." */
+  /** Returns the agent's progress, if it reports it: "Step 3 of 7. About 2 minutes left." */
   position(at) {
     const { percent } = this.#progress ?? {};
     const done = stepText(this.#progress ?? {}) ?? (percent > 0 ? phrases.percent(Math.round(percent)) : undefined);

@@ -19,7 +19,7 @@ pub struct ManifestPolicy {
     pub limits: SubscriberLimits,
 }
 
-/// What is known about a hub's identity.
+/// The known facts about a hub's identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ManifestStatus {

@@ -1,7 +1,7 @@
 //! Messages that bind only after a person's yes, and escalations that a person decides.
 //!
 //! A COMMIT, or the ACCEPT of one, is signed and stored only together with the record that the person accepted exactly this body.
-//! No, silence, a stopped session, a hub that cannot be reached, or a crash: nothing is sent.
+//! After a no, silence, a stopped session, a crash, or if the hub cannot be reached, nothing is sent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +53,7 @@ impl Node {
             return Err(refuse("a message that waits for a person cannot have constraints".to_owned()));
         }
         if asp::consent::read(&body).is_some() {
-            return Err(refuse("only the node itself adds the consent of a person".to_owned()));
+            return Err(refuse("only the node itself adds a person's consent".to_owned()));
         }
         self.check_allowed(handle, state, &body)?;
         let question = self.question(handle, state, &body).map_err(&refuse)?;
@@ -366,7 +366,7 @@ impl Node {
         self.peers().escrow.forget_promise(handle.info.id);
         loop {
             match self.store_refusal(handle, request, reason.clone()).await {
-                // Without the record, the session would wait for this answer for ever.
+                // Without the record, the session would wait for this answer forever.
                 Err(NodeError::Storage(_)) => tokio::time::sleep(STORAGE_RETRY_DELAY).await,
                 result => return Self::log_failure(handle.info.id, result),
             }

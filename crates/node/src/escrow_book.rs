@@ -14,7 +14,7 @@ use seal::{Digest, UnixMillis, base64url};
 use crate::policy::Policy;
 use crate::records::{NodeRecord, SessionInfo};
 
-/// The ledger, folded from its stored entries.
+/// The ledger, rebuilt from its stored entries.
 #[derive(Debug, Default)]
 pub(crate) struct EscrowBook {
     ledger: EscrowLedger,
@@ -36,7 +36,7 @@ impl EscrowBook {
         }
     }
 
-    /// Returns the entries for the deposits in the policy file that are not booked yet. Each line of the file is booked once.
+    /// Returns the entries for the deposits in the policy file that are not recorded yet. Each line of the file is recorded once.
     pub(crate) fn new_deposits(&self, policy: &Policy, now: UnixMillis) -> Vec<NodeRecord> {
         let mut counts: HashMap<String, usize> = HashMap::new();
         let credits = policy.deposits.iter().filter_map(|(agent, amount, currency)| {
@@ -92,12 +92,12 @@ impl EscrowBook {
         }
     }
 
-    /// Returns what happened to the escrow of a commitment.
+    /// Returns the status of a commitment's escrow.
     pub(crate) fn status(&self, id: &EscrowId) -> Option<EscrowStatus> {
         self.ledger.deposit(id).map(|(_, status)| status)
     }
 
-    /// Forgets a promise that was rolled back, or whose session has ended.
+    /// Releases the reservation of a session whose acceptance was rolled back, or that has ended.
     pub(crate) fn forget_promise(&mut self, session: SessionId) {
         self.reserved.remove(&session);
     }

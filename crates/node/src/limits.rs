@@ -25,12 +25,12 @@ seal::defaults! {
         pub violations_per_minute: u32 = 1,
         /// The same per day.
         pub violations_per_day: u32 = 24,
-        /// Maximum number of messages of one session that are refused with a signed REJECT, which is recorded. Further messages of
+        /// Maximum number of messages of one session that are refused with a signed REJECT, which is recorded. Further messages from
         /// the peer are refused without a record, so nothing more is accepted in the session.
         pub refusals_per_session: usize = 1_000,
         /// Maximum number of registrations per minute and address.
         pub registrations_per_minute: u32 = 10,
-        /// Maximum number of ended sessions that are kept in memory for those who still read them.
+        /// Maximum number of ended sessions that are kept in memory for clients that still read them.
         pub kept_ended_sessions: usize = 256,
         /// How long a peer may take to answer a request.
         pub peer_timeout: Duration = Duration::from_secs(10),

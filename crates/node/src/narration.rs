@@ -20,11 +20,11 @@ use crate::session::{SessionHandle, SessionState};
 
 /// The delays between attempts to reach the hub.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
-/// How long the node tries to tell the end of a session to a hub that does not answer.
+/// How long the node tries to report the end of a session to a hub that does not answer.
 const MAX_DELAY_OF_END: Duration = Duration::from_hours(1);
 /// Number of messages that are reported again after a restart. The hub ignores those that it knows.
 const MESSAGES_AFTER_RESTART: usize = 2;
-/// Maximum length of a text of somebody else in one sentence, in characters.
+/// Maximum length of somebody else's text in one sentence, in characters.
 const MAX_TEXT_CHARS: usize = 200;
 /// Maximum length of a name that the hub accepts, in characters.
 const MAX_NAME_CHARS: usize = 200;
@@ -244,7 +244,7 @@ impl Node {
         }
     }
 
-    /// Makes the hub's session begin, which is itself heard.
+    /// Starts the hub's session. The start itself is announced.
     fn start_narration(self: &Arc<Self>, handle: &Arc<SessionHandle>) {
         if self.person.is_some() && handle.hub_session.start_sending() {
             self.send_narration(handle);
@@ -295,7 +295,7 @@ impl Node {
         handle: &SessionHandle,
         hub: &mut HubSessionState,
     ) -> Result<(), HubError> {
-        // The start of the hub's session tells the invitation.
+        // The start of the hub's session announces the invitation.
         match self.open_hub_session(person, handle, hub).await {
             Err(error) if error.is_temporary() => return Err(error),
             _ => {}
@@ -305,7 +305,7 @@ impl Node {
             match self.report_event(person, handle, hub, &body, &event.key).await {
                 Ok(()) | Err(HubError::Stopped | HubError::Ended) => {}
                 Err(error) if error.is_temporary() => return Err(error),
-                // The hub will never take it.
+                // The hub will never accept it.
                 Err(error) => {
                     tracing::warn!(target: "sayso::log", kind = "asp.narration_refused", session = %handle.info.id, %error);
                 }

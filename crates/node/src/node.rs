@@ -70,7 +70,7 @@ pub struct Node {
     pub(crate) journal: JournalWriter,
     pub(crate) person: Option<Person>,
     pub(crate) timers: Timers,
-    /// Limits how many cards of strangers are fetched at the same time.
+    /// Limits how many cards of unknown agents are fetched at the same time.
     pub(crate) card_fetches: Semaphore,
     /// Limits how many cards are registered.
     pub(crate) registrations: AddressLimiter,
@@ -288,7 +288,7 @@ impl Node {
         if state.next_deadline().is_none_or(|deadline| deadline > now) {
             return Ok(());
         }
-        // After the end, the effects of messages that are still on their way are not booked again when they are settled.
+        // After the end, the effects of messages that are still on their way are not recorded again when they are settled.
         let mut transitions: Vec<_> = state.participant.unsettled_transitions().cloned().collect();
         let expired = state.participant.handle_timeout(now);
         let has_ended = state.state().is_terminal();
@@ -377,7 +377,7 @@ impl Node {
         Ok(handle)
     }
 
-    /// Keeps a session that has ended for those who still read it.
+    /// Caches an ended session for clients that still read it.
     fn keep_ended(&self, handle: &Arc<SessionHandle>, state: &SessionState) {
         self.keep(handle.clone(), state.message_bytes());
     }
@@ -387,7 +387,7 @@ impl Node {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner).insert(handle, bytes, max_sessions);
     }
 
-    /// Leaves a session alone that cannot be restored, and says so.
+    /// Quarantines a session that cannot be restored, and logs that.
     fn quarantine(&self, id: SessionId, reason: String) {
         tracing::error!(
             target: "sayso::log",

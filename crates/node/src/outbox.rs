@@ -68,7 +68,7 @@ impl Node {
                 crash_point::pass("deliver.after");
             }
             self.peers().record_contact(handle.info.peer.agent_id(), answer.is_ok(), unix_now());
-            // An answer that may change is a failed attempt, so that it does not keep the node trying for ever.
+            // An answer that may change counts as a failed attempt, so that the node does not keep trying forever.
             let answer = match answer {
                 Ok(DeliveryAnswer::Rejected { reason, is_final: false, .. }) => {
                     Err(PeerError::NotTaken(reason))

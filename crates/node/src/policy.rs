@@ -36,7 +36,7 @@ pub struct Policy {
     pub deposits: Vec<(AgentUri, Amount, Currency)>,
 }
 
-/// What a person is asked about before it is sent.
+/// The messages that a person is asked about before they are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConsentPolicy {
     /// Before a COMMIT.

@@ -14,7 +14,7 @@ use thiserror::Error;
 /// The journal session of the facts that belong to no ASP session.
 pub(crate) const NODE_SESSION: &str = "asp-node";
 
-/// What is known about a session from its first message on.
+/// The facts about a session that are known from its first message.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionInfo {
     pub(crate) id: SessionId,

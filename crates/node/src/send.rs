@@ -37,7 +37,7 @@ pub struct InvitationRequest {
     pub valid_until: Option<seal::Timestamp>,
 }
 
-/// What became of a message that the agent's program sent.
+/// The outcome of sending a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendOutcome {
     /// The message is stored, and will be delivered.

@@ -24,14 +24,14 @@ const MAX_REFUSALS: usize = 64;
 pub(crate) struct SessionHandle {
     pub(crate) info: SessionInfo,
     pub(crate) state: tokio::sync::Mutex<SessionState>,
-    /// Counts the changes, for those who wait for one.
+    /// Counts the changes, for tasks that wait for one.
     changes: watch::Sender<u64>,
     summary: Mutex<SessionSummary>,
     /// What a person hears about the session.
     pub(crate) hub_session: HubSession,
 }
 
-/// What a list of sessions shows.
+/// The entry of a session in a list.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionSummary {
     pub(crate) state: State,
@@ -39,7 +39,7 @@ pub(crate) struct SessionSummary {
     pub(crate) updated_at: UnixMillis,
     /// The number of our messages that wait to be delivered.
     pub(crate) undelivered: u64,
-    /// The oldest of them, and since when it waits.
+    /// The oldest of them, and when it began to wait.
     pub(crate) oldest_undelivered: Option<(MessageId, UnixMillis)>,
     /// Whether a question waits for a person.
     pub(crate) asks_person: bool,
@@ -51,7 +51,7 @@ pub(crate) struct SessionState {
     pub(crate) participant: Participant,
     /// The message that waits for a person's answer.
     pub(crate) consent: Option<ConsentRequest>,
-    /// What became of the last message that a person was asked about, for the agent's program.
+    /// The outcome of the last message that a person was asked about, for the agent's program.
     pub(crate) last_consent: Option<(ConsentRequest, ConsentOutcome)>,
     /// This node's messages that the peer or a person refused, the latest last.
     pub(crate) refusals: VecDeque<RefusalNotice>,
@@ -94,7 +94,7 @@ impl SessionHandle {
         })
     }
 
-    /// Reports a change to those who wait for one.
+    /// Reports a change to the tasks that wait for one.
     pub(crate) fn report_change(&self, state: &SessionState, now: UnixMillis) {
         let mut summary = self.summary.lock().unwrap_or_else(PoisonError::into_inner);
         *summary = state.summary(summary.oldest_undelivered, now);
@@ -157,7 +157,7 @@ impl SessionState {
         participant.take_settled();
         let mut state = Self::with(participant);
         state.is_ended = stored.is_ended;
-        // An own message that ends the session is booked when it is settled; everything else at once.
+        // The effects of this node's message that ends the session are recorded when it is settled; all others at once.
         state.is_end_recorded = state.state().is_terminal()
             && state.participant.unsettled_messages().next().is_none()
             || state.is_timed_out();

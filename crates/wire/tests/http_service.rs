@@ -27,7 +27,7 @@ const TEST_TIMEOUT: Duration = Duration::from_mins(2);
 const MAX_NOTE_BYTES: usize = 16;
 const MAX_SIGNED_BYTES: usize = 32;
 
-/// What the service did, for the tests.
+/// An action of the service, recorded for the tests.
 #[derive(Debug, PartialEq)]
 enum Event {
     Handled(String),

@@ -7,7 +7,7 @@ import { hub as connectHub, type Hub, type Policy, type Session } from "../../sr
 import { decide, Listener, Recording, TestHub, type AaepEvent } from "./hub.js";
 import { FakeModel, prompt } from "./model.js";
 
-/** What the tools of an agent record. */
+/** The record of an agent's tool calls. */
 export class World {
   /** The arguments of each call of the dangerous tool. */
   readonly wiped: string[] = [];

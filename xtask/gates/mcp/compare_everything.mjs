@@ -23,7 +23,7 @@ const answers = {
   ping: {},
 };
 
-/** What is sent, one after the other. Each request is sent when the one before is answered. */
+/** The requests, in order. Each one is sent when the previous one has been answered. */
 const script = (tools) => [
   ["notifications/initialized"],
   ["ping", {}],

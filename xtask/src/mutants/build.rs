@@ -193,7 +193,7 @@ fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<(), String> {
 #[derive(Debug)]
 struct CompilerError {
     text: String,
-    /// Where the error is, main places first.
+    /// The positions of the error, primary ones first.
     places: Vec<(String, Range<usize>)>,
 }
 
@@ -219,7 +219,7 @@ impl CompilerError {
         Some(Self { text: message.member("rendered")?.text()?.into_owned(), places })
     }
 
-    /// Returns the mutants whose code contains a place of this error; the first place counts that is in a mutant.
+    /// Returns the mutants whose code contains a position of this error; the first position inside a mutant counts.
     fn faulty_mutants(&self, files: &BTreeMap<String, RewrittenFile>) -> BTreeSet<usize> {
         let at_place = self.places.iter().map(|(file, place)| {
             let code = files.get(file).into_iter().flat_map(|file| &file.code);
@@ -283,7 +283,7 @@ mod tests {
         };
         let files = BTreeMap::from([("a.rs".to_owned(), file)]);
         assert_eq!(error(&[12..15]).faulty_mutants(&files), BTreeSet::from([1]));
-        // The main place is the whole expression, and the other one is in the mutant.
+        // The primary position is the whole expression, and the other one is in the mutant.
         assert_eq!(error(&[5..45, 31..33]).faulty_mutants(&files), BTreeSet::from([2]));
         assert_eq!(error(&[22..25]).faulty_mutants(&files), BTreeSet::new());
         assert_eq!(error(&[22..25]).mutants_of_function(&files), BTreeSet::from([1, 2]));

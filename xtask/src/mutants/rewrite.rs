@@ -111,7 +111,7 @@ struct SwitchInserter<'m> {
 }
 
 impl<'m> SwitchInserter<'m> {
-    /// Removes and returns the mutants of a kind that change code at this place.
+    /// Removes and returns the mutants of a kind that change code at this position.
     fn take(
         &mut self,
         kind: MutationKind,
@@ -142,7 +142,7 @@ impl<'m> SwitchInserter<'m> {
         self.insertions.push(Insertion { offset, place, pieces: vec![InsertedPiece::shared(text)] });
     }
 
-    /// Lets an expression have the value of each of these mutants.
+    /// Makes an expression take the value of each of these mutants.
     fn wrap(&mut self, expression: Range<usize>, mutants: &[PendingMutant<'m>]) {
         if mutants.is_empty() {
             return;

@@ -37,7 +37,7 @@ pub struct GuardedCall<'c> {
 }
 
 impl GuardedCall<'_> {
-    /// Returns whether the call needs the consent of a person.
+    /// Returns whether the call needs a person's consent.
     pub fn needs_consent(&self) -> bool {
         self.irreversible || self.high_risk
     }

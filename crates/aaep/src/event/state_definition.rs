@@ -8,7 +8,7 @@ use crate::json::{JsonKind, JsonValue, TapeWriter};
 use crate::negotiate::language;
 use crate::secret::find_secrets;
 
-/// A state that an agent's author defines, with words for it in one or more languages. A hub sends it to listeners in
+/// A state that an agent's author defines, with a text for it in one or more languages. A hub sends it to listeners in
 /// `extensions.sayso.states`, and a manifest documents it in the same form.
 ///
 /// ```

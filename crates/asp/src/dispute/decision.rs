@@ -21,7 +21,7 @@ pub enum Decision {
 
 impl Dispute {
     /// Decides the dispute from the session, if its reason allows that (D28). `escrow` is what happened to the escrow; `None`
-    /// if that is not known. The result depends only on facts that both sides have, so both sides decide alike.
+    /// if that is not known. The result depends only on facts that both sides have, so both sides reach the same decision.
     pub fn decide(
         &self,
         record: &SessionRecord,

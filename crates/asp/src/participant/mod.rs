@@ -533,7 +533,7 @@ impl Participant {
         }
     }
 
-    /// Appends a message of the other side. If it wins a race against our messages, they are rolled back.
+    /// Appends a message from the other side. If it wins a race against our messages, they are rolled back.
     fn admit_or_yield(
         &mut self,
         message: &AuthenticatedMessage,

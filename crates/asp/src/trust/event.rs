@@ -22,7 +22,7 @@ pub struct TrustEvent {
     pub kind: TrustEventKind,
 }
 
-/// What happened.
+/// The kinds of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TrustEventKind {

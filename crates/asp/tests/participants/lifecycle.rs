@@ -117,7 +117,7 @@ fn an_untrusted_inviter_can_try_again() {
     assert_eq!(pair.states(), [State::Invited; 2]);
 }
 
-/// An inviter that has not sent its invitation yet is not affected by a message of another session.
+/// An inviter that has not sent its invitation yet is not affected by a message from another session.
 #[test]
 fn a_stray_invitation_does_not_stop_a_pending_inviter() {
     let mut pair = ParticipantPair::new();

@@ -33,7 +33,7 @@ enum NetworkEvent {
     Elapse(Role, i64),
 }
 
-/// What the network may do besides delaying and duplicating messages.
+/// The disturbances of the network besides delayed and duplicated messages.
 #[derive(Clone, Copy)]
 struct Disturbances {
     overtakes: bool,

@@ -1,4 +1,4 @@
-//! Checks the consents of persons in a transcript (D24) for `sayso asp verify`.
+//! Checks people's consents in a transcript (D24) for `sayso asp verify`.
 
 use std::path::{Path, PathBuf};
 

@@ -53,7 +53,7 @@ pub(super) struct CheckFinding {
     pub(super) event_id: Option<String>,
 }
 
-/// What the check needs to know about an event.
+/// The parts of an event that the check needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ReceivedEvent {
     pub(super) kind: String,

@@ -70,7 +70,7 @@ async fn check_request(
         SubscribeAnswer::Rejected(rejected) if rejected.reason_code == ReasonCode::AuthenticationRequired => {
             return Err(ConnectionError::TokenRequired);
         }
-        // Nothing has been answered yet, so this may not be a producer at all, or one that demands a certificate.
+        // Nothing has been answered yet, so this may not be a producer at all, or it may demand a certificate.
         SubscribeAnswer::Other(None) => return Err(ConnectionError::ClosedBeforeResponse),
         SubscribeAnswer::Rejected(rejected) => {
             // Is it the unknown capability?
@@ -128,7 +128,7 @@ async fn check_manifest(
     Ok(())
 }
 
-/// The signature of the manifest is that of a trusted key.
+/// The manifest is signed with a trusted key.
 pub(super) async fn check_signature(
     target: &Target,
     policy: &ManifestPolicy,
@@ -173,7 +173,7 @@ async fn check_defaults(target: &Target, report: &mut CheckReport) -> Result<(),
     Ok(())
 }
 
-/// Narrow terms are not widened, neither at first nor by a change of one of them.
+/// Narrow terms are not widened, either at first or by a change to one of them.
 async fn check_terms(target: &Target, report: &mut CheckReport) -> Result<(), ConnectionError> {
     let mut talk = Conversation::open("terms", target).await?;
     let mut capabilities = full_capabilities();

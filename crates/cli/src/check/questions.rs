@@ -14,7 +14,7 @@ use super::behaviour::Behaviour;
 use super::conversation::{Arrival, Conversation, ReceivedEvent};
 use super::test_agent::{AgentCommand, mark};
 
-/// How long to wait for an effect if no agent can mark the place after which none may follow.
+/// How long to wait for an effect if no agent can mark the point after which none may follow.
 const SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// The conversations in which a question is examined.
@@ -130,7 +130,7 @@ impl QuestionCheck<'_> {
                 Arrival::Silence | Arrival::Closed => break false,
             }
         };
-        // A mark of this check would be awaited in vain otherwise.
+        // Otherwise, the check would wait for its mark in vain.
         self.main.put_back(others);
         if !is_shown {
             self.main.report(Behaviour::RESOLUTION_SHOWN, "no event followed");

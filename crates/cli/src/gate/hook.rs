@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// Refuse a call if nobody can be asked. Otherwise the harness's own prompt remains.
     #[arg(long)]
     required: bool,
-    /// Seconds after which the hook answers at the latest. It must be less than the harness's timeout for the hook.
+    /// Maximum number of seconds until the hook answers. It must be less than the harness's timeout for the hook.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(5..=86_400))]
     deadline: Option<u64>,
 }

@@ -29,7 +29,7 @@ fn start_crashing(
     start_builders(builders)
 }
 
-/// Runs the complete session with a node that crashes whenever it has passed a point this often since its start. Returns how
+/// Runs the complete session with a node that crashes whenever it has passed a point this many times since its start. Returns how
 /// often it crashed.
 fn run_with_repeated_crashes(role: usize, transport: Transport, point: &str, passes: usize) -> usize {
     let pair =

@@ -147,7 +147,7 @@ fn the_event_stream_resumes_after_the_last_event() {
     for (number, message) in (1..).zip(&expected) {
         assert_eq!(next_message(&mut stream), (number.to_string(), message.clone()));
     }
-    // The stream waits for what comes next.
+    // The stream waits for the next message.
     session.send(&peer, &node, Performative::Observe, r#"{"subject":"new"}"#);
     let (id, message) = next_message(&mut stream);
     assert_eq!((&*id, &message["content"]["body"]["subject"]), ("7", &json!("new")));
@@ -393,7 +393,7 @@ fn a_registry_keeps_each_card_until_its_owner_replaces_it() {
     assert_eq!(put(&first, "first", &first.card.as_str().replace("raw peer", "rich peer")).status, 422);
     assert_eq!(put(&first, "first", "{").status, 422);
     assert_eq!(put(&first, "first", &"x".repeat(1 << 20)).status, 413);
-    // Nor bring back an older one: the request itself needs a proof of the card's key.
+    // Nobody else can bring back an older one either: the request itself needs a proof made with the card's key.
     let without_proof = client.send("PUT", &card_path("first"), first.card.as_str());
     assert_eq!((without_proof.status, put(&second, "first", first.card.as_str()).status), (401, 401));
     let successor = first.rotate();

@@ -25,7 +25,7 @@ failure_threshold = 1000000
 [escrow]
 ceilings = [\"1000000.00\", \"1000000.00\", \"1000000.00\", \"1000000.00\", \"1000000.00\"]
 ";
-/// The pause between two looks at something that cannot be waited for.
+/// The pause between two polls of a value that has no notification.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Number of log lines that are kept for a failed test.
 const KEPT_LOG_LINES: usize = 50;
@@ -196,7 +196,7 @@ impl NodeBuilder {
     }
 }
 
-/// A node, which is started again whenever its process ends, until it is dropped.
+/// A node, which is restarted whenever its process ends, until it is dropped.
 pub(crate) struct TestNode {
     pub(crate) agent: String,
     pub(crate) address: String,
@@ -350,7 +350,7 @@ impl TestNode {
         self.supervisor.wait_until_running();
     }
 
-    /// Kills the process. It is started again at once.
+    /// Kills the process. It is restarted at once.
     pub(crate) fn kill(&self) {
         self.supervisor.kill();
     }
@@ -369,7 +369,7 @@ impl TestNode {
         self.start_again(builder)
     }
 
-    /// Starts the node again with the same data and another identity of the same agent.
+    /// Restarts the node with the same data and another identity of the same agent.
     pub(crate) fn restart_with_new_keys(self) -> Self {
         self.supervisor.stop();
         std::fs::remove_dir_all(self.folder.path().join("identity")).unwrap();
@@ -387,7 +387,7 @@ impl TestNode {
         (self.start_again(builder), copy)
     }
 
-    /// Starts the node again with the data of a backup.
+    /// Restarts the node with the data of a backup.
     pub(crate) fn restore(self, backup: &tempfile::TempDir) -> Self {
         self.supervisor.stop();
         let data = self.folder.path().join("data");

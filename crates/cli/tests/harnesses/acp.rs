@@ -60,7 +60,7 @@ struct Editor<'a> {
     gate: Child,
     to_gate: ChildStdin,
     from_gate: BufReader<ChildStdout>,
-    /// The kind of option that the editor's dialog selects, after the listener was asked, if there is one. Without a kind, the
+    /// The kind of option that the editor's dialog selects after the listener, if there is one, was asked. Without a kind, the
     /// dialog stays open.
     answer: Option<&'static str>,
     has_listener: bool,

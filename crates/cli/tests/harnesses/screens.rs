@@ -9,11 +9,11 @@ use crate::{claude, others};
 /// A harness on its screen.
 struct Interactive {
     name: &'static str,
-    /// A text of the harness's own dialog.
+    /// A text from the harness's own dialog.
     dialog: &'static str,
     /// Starts the harness with these options of the hook.
     start: fn(&HarnessFixture, &[&str]) -> Screen,
-    /// Whether a yes of a listener closes the harness's own dialog, or prevents it.
+    /// Whether a listener's yes closes the harness's own dialog, or prevents it.
     is_yes_enough: bool,
 }
 

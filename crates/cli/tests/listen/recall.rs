@@ -33,7 +33,7 @@ fn repeat_says_the_last_thing_again() {
     person.read_until("tool: Looking.");
     person.type_line("repeat");
     assert_eq!(person.next_line().unwrap(), "tool: Looking.");
-    // What is wrong with the input is not repeated.
+    // Messages about invalid input are not repeated.
     person.type_line("wibble");
     person.read_until("error: Not understood.");
     person.type_line("repeat");
@@ -43,7 +43,7 @@ fn repeat_says_the_last_thing_again() {
     person.type_line("repeat");
     let repeated = person.read_until("ask: Type yes or no.");
     assert_eq!(repeated[0], question[question.len() - repeated.len()], "{repeated:#?}");
-    // If something else was said since, that is repeated, and then that the question is open.
+    // If something else was announced since, that is repeated, and then that the question is open.
     announce(&agent, 2, "Looking again.");
     person.read_until("tool: Looking again.");
     person.type_line("repeat");

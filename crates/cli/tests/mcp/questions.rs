@@ -24,7 +24,7 @@ fn a_call_is_made_only_after_a_yes_to_server_tool_and_arguments() {
     let invoked = listener.wait_for("tool.invoked");
     assert_eq!((&invoked["tool"], &invoked["irreversible"]), (&json!("files.delete"), &json!(true)));
     assert_eq!(listener.wait_for("tool.completed")["status"], "success");
-    // The yes was for that call. Another one with other arguments needs another yes.
+    // The yes was for that call. A call with other arguments needs another yes.
     gate.call(2, "delete", &json!({"path": "/tmp/y", "recursive": true}));
     listener.answer("reject");
     let answer = gate.answer(2);
@@ -221,7 +221,7 @@ fn a_call_that_needs_input_is_asked_about_once() {
     gate.send(&call(3, "a", json!({"inputResponses": {}, "requestState": "forged"})));
     listener.answer("reject");
     refusal(&gate.answer(3));
-    // The real retry does not. It is the same call for listeners, which only now is done.
+    // The real retry does not. It is the same call for listeners, which is only done now.
     gate.send(&call(4, "a", retry.clone()));
     assert_eq!(gate.answer(4)["result"]["content"][0]["text"], "input done");
     let completed = loop {

@@ -106,7 +106,7 @@ impl Gate {
         self.send_raw(format!("{message}\n").as_bytes());
     }
 
-    /// Sends a call of a tool.
+    /// Sends a tool call.
     pub(super) fn call(&mut self, id: impl Into<Value>, tool: &str, arguments: &Value) {
         let params = json!({"name": tool, "arguments": arguments});
         self.send(&json!({"jsonrpc": "2.0", "id": id.into(), "method": "tools/call", "params": params}));

@@ -8,7 +8,7 @@ use super::support::{Gate, Listener, TRUST};
 #[test]
 fn everything_else_passes_byte_for_byte_in_both_directions() {
     let mut gate = Gate::start(None, &[], &["garbage"]);
-    // What the server prints is passed on, whatever it is.
+    // All output of the server is passed on.
     assert_eq!(gate.next_line(), b"Server started! {not json\n");
     assert_eq!(gate.next_line(), b"\"just a text\"\n");
     assert_eq!(gate.next_line(), b"{\"jsonrpc\":\"2.0\",\"id\":999,\"result\":{\"never\":\"asked\"}}\n");
@@ -104,7 +104,7 @@ fn a_narrated_call_of_a_trusted_tool_passes_unchanged_and_is_heard_without_secre
         (Some("success"), Some("It has finished: read done"))
     );
     assert!(gate.seen_raw().ends_with(line));
-    // A tool that fails is heard as failed.
+    // A tool that fails is announced as failed.
     let folder_trust = "[servers.files]\nallow = [\"fail\"]\n";
     let mut gate = Gate::start_trusting(Some(&hub), folder_trust, &[]);
     gate.list_tools();

@@ -42,7 +42,7 @@ const EVENTS: [(&str, &str); 16] = [
     ("unknown.WORDk", r#""summary_normal":"WORDn""#),
 ];
 
-/// Returns a recording with one item per line, and the words of each item.
+/// Returns a recording with one item per line, and the marker words of each item.
 fn random_recording(random: &mut SplitMix64) -> (String, Vec<Vec<String>>) {
     let (mut text, mut words) = (String::new(), Vec::new());
     let mut seconds = 0;

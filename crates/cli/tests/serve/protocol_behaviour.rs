@@ -171,7 +171,7 @@ fn each_request_of_the_person_gets_a_session_of_its_own() {
         assert_eq!(starts, 1);
     }
     assert_ne!(sessions[0], sessions[1]);
-    // An agent cannot put a second request into a session, neither while it is open nor after its end.
+    // An agent cannot put a second request into a session, either while it is open or after its end.
     let session = client.start_session();
     let path = format!("/agent/v1/sessions/{session}/events");
     let second = r#"{"type":"aaep:agent.session.started","summary_normal":"Another request."}"#;
@@ -234,7 +234,7 @@ fn a_low_cognitive_load_means_fewer_events_and_shorter_texts() {
     assert!(both.body.contains(r#""preferred_verbosity":"detailed""#), "{both:?}");
 }
 
-/// §3.2.6: what the hub knows about an agent and about itself is in every event and answer.
+/// §3.2.6: every event and answer contains all that the hub knows about an agent or about itself.
 #[test]
 fn events_name_all_that_is_known_about_their_producer() {
     let hub = HubProcess::start_in_memory();
@@ -244,7 +244,7 @@ fn events_name_all_that_is_known_about_their_producer() {
     for name in ["agent_id", "agent_version", "agent_name"] {
         assert!(accepted["producer"][name].is_string(), "{name} of the hub: {accepted}");
     }
-    // The manifest is where the hub says, and describes the same producer.
+    // The manifest is at the stated address, and describes the same producer.
     let uri = accepted["manifest_uri"].as_str().unwrap();
     let path = uri.strip_prefix(&format!("http://{}", hub.address)).unwrap();
     let manifest: Value = serde_json::from_str(&client.get(path).body).unwrap();
@@ -470,7 +470,7 @@ fn reply_tokens_are_random_and_never_repeated() {
             assert!(tokens.insert(digits.to_owned()), "{token} was used before");
         }
     }
-    // No position of the tokens is constant, so they are not numbered and say nothing.
+    // No position of the tokens is constant, so they are not sequential and reveal nothing.
     for position in 0..32 {
         let digits: std::collections::BTreeSet<_> =
             tokens.iter().map(|token| &token[position..=position]).collect();
@@ -499,7 +499,7 @@ fn a_clarification_is_not_sent_to_a_listener_that_cannot_answer() {
     }
 }
 
-/// §5.4.4: what the hub honors is never more than what was requested.
+/// §5.4.4: the hub never honors more than was requested.
 #[test]
 fn honored_terms_are_never_wider_than_the_request() {
     let hub = HubProcess::start_in_memory();

@@ -97,7 +97,7 @@ fn an_agent_need_not_know_about_the_states_that_the_hub_added() {
     agent.publish("state.changed", &json!({"from_state": "idle", "to_state": "thinking"}));
     agent.publish("tool.invoked", &json!({"tool": "look", "tool_call_id": "call_1"}));
     agent.publish("tool.completed", &json!({"tool": "look", "tool_call_id": "call_1", "status": "success"}));
-    // The agent takes the state that its call implied for its own.
+    // The agent treats the state that its call implied as its own.
     let change = json!({
         "from_state": "calling_tool", "to_state": "deciding", "summary_normal": "Deciding.", "summary_terse": "Deciding.",
     });

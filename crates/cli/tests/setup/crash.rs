@@ -57,7 +57,7 @@ fn a_file_with_several_hard_links_is_refused() {
 
 #[test]
 fn a_write_that_fails_leaves_the_file_unchanged() {
-    // The limit on file sizes stands for a full disk: the record fits, the configuration does not. The process either gets an
+    // The limit on file sizes simulates a full disk: the record fits, the configuration does not. The process either gets an
     // error, or is killed by the signal in the middle of the write.
     for trap in ["trap '' XFSZ;", ""] {
         let home = Home::new();
@@ -128,7 +128,7 @@ fn many_runs_at_once_leave_one_installation() {
         (0..8).map(|_| home.command(binary()).args(["setup", "claude"]).spawn().unwrap()).collect();
     for child in children {
         let output = check_output(child.wait_with_output().unwrap());
-        // A run that finds the file changed under its feet says so and changes nothing.
+        // If another program has changed the file during the run, the run reports that and changes nothing.
         assert!(
             output.exit_code == 0 || output.stderr.contains("changed by another program"),
             "{}",

@@ -13,7 +13,7 @@ const MAX_OPTION_CHARS: usize = 200;
 /// Maximum number of entries of a plan that are read out.
 const MAX_PLAN_ENTRIES: usize = 12;
 
-/// What the gate knows about a call.
+/// The known facts about a call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ToolFacts {
     /// The title.
@@ -188,7 +188,7 @@ fn sentence(phrase: &Phrase, subject: &str, language: Language) -> String {
     text
 }
 
-/// Returns the label of an option: what it does in words of sayso, and the agent's own name for it.
+/// Returns the label of an option: what it does in sayso's own words, and the agent's name for it.
 pub(super) fn option_label(option: &PermissionOption) -> GateText {
     let meaning = match option.kind {
         OptionKind::AllowOnce => &texts::ALLOW_ONCE,

@@ -162,7 +162,7 @@ fn program_problems(doctor: &Doctor, name: &str, repair: &str, programs: &[Strin
         .collect()
 }
 
-/// Returns notes about programs that are another copy of sayso than the one that runs.
+/// Returns notes about programs that are a different copy of sayso.
 fn outdated_programs(doctor: &Doctor, name: &str, repair: &str, programs: &[String]) -> Vec<Finding> {
     let found = programs.iter().filter_map(|program| doctor.search_path.find(program));
     let others = found.filter(|path| !program_search::is_same_file(path, &doctor.program));

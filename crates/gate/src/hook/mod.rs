@@ -76,7 +76,7 @@ pub fn run(options: HookOptions, started_at: Instant) -> u8 {
 
 /// Prints an answer for a hook that cannot start, for example because of a wrong option. Returns the exit code.
 pub fn answer_usage_error() -> u8 {
-    output::print(&answer::Printed { json: "{}".to_owned(), exit_code: 2 })
+    output::print(&answer::PrintedAnswer { json: "{}".to_owned(), exit_code: 2 })
 }
 
 impl HookOptions {

@@ -16,7 +16,7 @@ const MAX_PROSE_CHARS: usize = 60_000;
 /// Maximum number of characters of a notification.
 const MAX_NOTIFICATION_CHARS: usize = 1_000;
 
-/// Tells listeners about an event.
+/// Announces an event to listeners.
 pub(super) async fn narrate(hook: &mut Hook) -> Result<(), HubError> {
     match hook.event().kind {
         EventKind::SessionStart => {
@@ -102,7 +102,7 @@ async fn before_tool(hook: &mut Hook) -> Result<(), HubError> {
     Ok(locked.save()?)
 }
 
-/// Tells what a call did. Withdraws a question about it, which was answered on the screen, and raises an alarm if the call
+/// Announces what a call did. Withdraws a question about it, which was answered on the screen, and raises an alarm if the call
 /// is not what the person permitted.
 async fn after_tool(hook: &mut Hook) -> Result<(), HubError> {
     let Some(call) = hook.event().call.clone() else { return Ok(()) };
@@ -357,7 +357,7 @@ async fn notification(hook: &mut Hook) -> Result<(), HubError> {
     Ok(locked.save()?)
 }
 
-/// Sends a part of the agent's text, unless the end of the turn has told it already.
+/// Sends a part of the agent's text, unless it was already announced at the end of the turn.
 async fn message(hook: &mut Hook) -> Result<(), HubError> {
     let event = hook.event();
     let Some(delta) = event.text("delta").or_else(|| event.text("text")) else { return Ok(()) };

@@ -23,7 +23,7 @@ const LOCK_RETRY: Duration = Duration::from_millis(4);
 /// After this time without a change, a file is deleted.
 const MAX_AGE: Duration = Duration::from_hours(7 * 24);
 
-/// What is shared about one harness session.
+/// The shared record of one harness session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct HookRecord {
     /// A random text that makes idempotency keys unique, even if the record was lost.
@@ -41,7 +41,7 @@ pub(super) struct HookRecord {
     pub(super) heard_text: String,
 }
 
-/// How far a call is.
+/// The phases of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum CallPhase {
     /// The harness has announced it.
@@ -55,7 +55,7 @@ pub(super) enum CallPhase {
     Refused,
 }
 
-/// What is shared about one call.
+/// The shared record of one call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CallRecord {
     /// Identifies the call in this session.
@@ -275,7 +275,7 @@ impl LockedRecord {
     }
 
     /// Whether a process waits for the answer to a question. The record is locked, so no other process starts to
-    /// wait meanwhile.
+    /// wait in the meantime.
     pub(super) fn is_awaited(&self, question: &str) -> io::Result<bool> {
         let file = self.open_wait_file(question)?;
         match file.try_lock() {

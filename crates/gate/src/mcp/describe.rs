@@ -12,7 +12,7 @@ const MAX_VALUE_CHARS: usize = 600;
 const MAX_ARGUMENTS_CHARS: usize = 8_000;
 /// Maximum number of characters of the parameters besides the arguments in a sentence.
 const MAX_OTHER_PARAMS_CHARS: usize = 4_000;
-/// Maximum depth of nested values that are said in words. Deeper ones are read as JSON.
+/// Maximum depth of nested values that are described in words. Deeper ones are read as JSON.
 const MAX_DEPTH: usize = 4;
 /// Maximum number of characters of a name in a sentence.
 const MAX_NAME_CHARS: usize = 100;

@@ -54,7 +54,7 @@ pub fn run(options: GateOptions) -> Result<u8, McpError> {
     }
 }
 
-/// What both kinds of servers have in common.
+/// The parts of the gate that both kinds of servers share.
 struct Gate {
     shared: Arc<GateShared>,
     narrator: Narrator,

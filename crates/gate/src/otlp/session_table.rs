@@ -13,7 +13,7 @@ use super::report::Report;
 /// Maximum number of traces that lead to one session. Reports of further traces are found by their conversation.
 const MAX_KEYS_PER_SESSION: usize = 1024;
 
-/// What a session is found by. Each token has its own sessions.
+/// The key by which a session is found. Each token has its own sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum SessionKey {
     Conversation(Arc<str>, String),

@@ -423,7 +423,7 @@ fn deep_and_long_commands_are_risky() {
 }
 
 proptest! {
-    /// A destructive command is never harmless, whatever harmless commands stand around it.
+    /// A destructive command is never harmless, whatever harmless commands surround it.
     #[test]
     fn a_deletion_is_found_wherever_it_is(
         before in "(ls|pwd|echo '[a-z;|&]{0,8}'|cat a)", separator in "(;|&&|\\|\\||\\||\n|&)", quote in "(rm|'rm'|\"rm\"|r\\\\m|/bin/rm)",

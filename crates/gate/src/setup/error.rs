@@ -37,7 +37,7 @@ pub enum SetupError {
     },
     /// Another program changed the file in the meantime.
     #[error("{} was changed by another program in the meantime, so it is left unchanged; run the command again", path.display())]
-    ChangedMeanwhile {
+    ChangedByAnotherProgram {
         /// The file.
         path: PathBuf,
     },

@@ -58,7 +58,7 @@ pub enum McpServerState {
     Unsupported(&'static str),
 }
 
-/// What a server's configuration says, independent of its format.
+/// The command in a server's configuration, independent of its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ServerCommand {
     Stdio { command: String, arguments: Vec<String> },
@@ -66,7 +66,7 @@ pub(crate) enum ServerCommand {
     Unsupported(&'static str),
 }
 
-/// What the members of a server's configuration say.
+/// The members of a server's configuration.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServerMembers {
     pub(crate) command: Option<String>,

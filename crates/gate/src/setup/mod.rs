@@ -2,7 +2,7 @@
 //!
 //! - [`Harness`]: the coding agents whose hooks call `sayso hook`.
 //! - [`McpClient`]: the programs whose MCP servers are started through `sayso mcp`.
-//! - [`SetupPlan`]: a change of one file, which can be shown or applied.
+//! - [`SetupPlan`]: a change to one file, which can be shown or applied.
 //!
 //! Every change is lossless (comments, order and everything else stays), atomic (a crash leaves the old or the new
 //! file), idempotent, and reversible: an install record restores the file byte for byte if nobody

@@ -1,4 +1,4 @@
-//! A change of one configuration file: computed first, then shown or applied.
+//! A change to one configuration file: computed first, then shown or applied.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::{
     hook_entries, mcp_json, mcp_toml, opencode_plugin,
 };
 
-/// A change of one configuration file.
+/// A change to one configuration file.
 #[derive(Debug)]
 pub struct SetupPlan {
     file: ConfigFile,
@@ -268,15 +268,15 @@ pub fn are_hooks_disabled(harness: Harness, path: &Path) -> Result<bool, SetupEr
     is_disabled.map_err(|reason| SetupError::unusable(path, reason))
 }
 
-/// Returns whether an administrator's settings for Claude Code allow no hooks of users.
+/// Returns whether an administrator's settings for Claude Code forbid users' hooks.
 pub fn forbids_user_hooks(path: &Path) -> Result<bool, SetupError> {
     let file = ConfigFile::read(path)?;
     hook_entries::forbids_user_hooks(file.text_or_empty())
         .map_err(|reason| SetupError::unusable(path, reason))
 }
 
-/// Returns whether Codex has a record that the user trusted every hook of sayso in this scope. Whether they were changed
-/// since, only Codex knows.
+/// Returns whether Codex has a record that the user trusted every hook of sayso in this scope. Only Codex knows whether
+/// they were changed since.
 pub fn are_hooks_trusted(folders: &ConfigFolders, scope: &SetupScope) -> Result<bool, SetupError> {
     let hooks = ConfigFile::read(&Harness::Codex.hook_file(folders, scope))?;
     let name = hooks.path.to_string_lossy();

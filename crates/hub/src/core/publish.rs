@@ -101,7 +101,7 @@ impl Core {
         let mut has_ended = false;
         if let Some(live) = self.sessions.get_mut(session) {
             live.renew_lease(context.now);
-            // An agent whose request is refused is there, too.
+            // An agent whose request is refused is present, too.
             if agent_role.is_some() {
                 live.last_seen = Some(context.now);
             }

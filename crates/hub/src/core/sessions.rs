@@ -339,8 +339,8 @@ impl LiveSession {
         self.machine.declared_state_of(producer)
     }
 
-    /// Returns what listeners learn about a producer in each of its events. `names_main` says whether the main producer
-    /// is marked as verified, which is done only where a listener may hear it for the first time.
+    /// Returns what listeners learn about a producer in each of its events. With `names_main`, the main
+    /// producer is marked as verified. Set it only where a listener may hear the name for the first time.
     pub(super) fn marks<'l>(&'l self, producer: &SessionProducer, names_main: bool) -> HubMarks<'l> {
         let is_main = *producer.id == *self.agent;
         HubMarks {

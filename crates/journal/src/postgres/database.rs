@@ -31,10 +31,10 @@ const ANSWER_MARGIN: Duration = Duration::from_secs(2);
 /// A database for journals. Clones share the thread that drives the connections.
 #[derive(Clone, Debug)]
 pub struct PostgresDatabase {
-    shared: Arc<Shared>,
+    shared: Arc<SharedDatabase>,
 }
 
-struct Shared {
+struct SharedDatabase {
     settings: PostgresSettings,
     tls: MakeRustlsConnect,
     runtime: Handle,
@@ -42,9 +42,9 @@ struct Shared {
     _stop: oneshot::Sender<()>,
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for SharedDatabase {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("SharedDatabase").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 
@@ -68,7 +68,7 @@ impl PostgresDatabase {
                 let _ = runtime.block_on(stopped);
             })
             .map_err(io_error)?;
-        let shared = Shared { settings, tls, runtime: handle, _stop: stop };
+        let shared = SharedDatabase { settings, tls, runtime: handle, _stop: stop };
         let database = Self { shared: Arc::new(shared) };
         let mut session = database.connect()?;
         let limit = database.answer_timeout();

@@ -24,7 +24,7 @@ const MAX_RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// Maximum number of prepared statements of one connection. Each combination of entry kinds has its own.
 const MAX_STATEMENTS: usize = 256;
 
-/// What became of one attempt to write a batch.
+/// The outcome of one attempt to write a batch.
 enum Outcome {
     Stored,
     /// The batch is certainly not stored.

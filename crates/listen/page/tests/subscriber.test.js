@@ -352,7 +352,7 @@ test("open questions are announced again after an announced connection loss", ()
   assert.deepEqual(reconnect("resumed", false), [], "the loss was not announced");
   const [asked, ...rest] = reconnect("resumed", true, confirmation({ reply_token: "rpl_2", action: "Write to Ann." }));
   assert.ok(asked.startsWith("Write to Ann."), asked);
-  assert.equal(rest.length, 1, "a question asked meanwhile is announced on its own");
+  assert.equal(rest.length, 1, "a question asked in the meantime is announced on its own");
   assert.deepEqual(reconnect("resumed", true), ["2 questions are still open. They are in the list of questions."]);
   subscriber.recordSentAnswer("rpl_1", "accept");
   assert.match(reconnect("resumed", true)[0], /^This question is still open: Write to Ann\./);

@@ -335,7 +335,7 @@ catalogue! {
         session_stopped(agent: &str): "{agent} was stopped.",
         session_ended_unknown(agent: &str): "{agent} has ended. How it ended is not known.",
         in_session(number: u32): "In session {number}:",
-        /// Precedes a text of one of several agents with the same name.
+        /// Precedes a text from one of several agents with the same name.
         agent_in_session(agent: &str, number: u32): "{agent}, session {number}:",
         state_idle(agent: &str): "{agent} is idle.",
         state_thinking(agent: &str): "{agent} is thinking.",
@@ -381,7 +381,7 @@ catalogue! {
         question_label(number: u32, agent: &str): "Question {number} from {agent}:",
         /// A name that nobody confirms.
         agent_with_id(name: &str, id: &str): "{name} (agent id {id})",
-        /// The agent `name`, as which the main agent of its session speaks.
+        /// An agent, and the main agent of its session, which speaks on its behalf.
         agent_for(name: &str, main: &str): "{name}, for {main}",
         agent_id_is(id: &str): "The agent's id is {id}.",
         /// How to contact the author of an agent, according to its verified manifest.

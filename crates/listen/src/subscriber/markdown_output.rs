@@ -1,4 +1,4 @@
-//! Outputs in Markdown: their text is made speakable before it is cut into sentences, so that no element is torn.
+//! Outputs in Markdown: their text is made speakable before it is cut into sentences, so that no element is split.
 
 use std::sync::Arc;
 

@@ -26,9 +26,9 @@ pub(super) enum TerminalAction {
     ChangeRate {
         faster: bool,
     },
-    /// Says the latest announcement again.
+    /// Repeats the latest announcement.
     RepeatLast,
-    /// Says the latest announcements with their times.
+    /// Repeats the latest announcements with their times.
     Recall(usize),
     Quit,
 }
@@ -87,7 +87,7 @@ pub(super) fn handle_line(
             }
         }
         ParsedInput::Code(number) => vec![TerminalAction::Say(subscriber.read_code(number))],
-        // Without such a question, the number is that of a session.
+        // Without such a question, the number refers to a session.
         ParsedInput::Details(number)
             if !subscriber
                 .questions()

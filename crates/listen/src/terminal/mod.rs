@@ -3,7 +3,7 @@
 //! - `input_parser`: parses a typed line; `input_handler`: decides what the line does now; `answer_detector`: recognizes lines
 //!   that only sound like an answer.
 //! - `handoff_commands`: the commands about hand-offs.
-//! - `history`: what was announced before.
+//! - `history`: earlier announcements.
 //! - `listener`: handles events, input and announcements, one at a time; `reconnect`: catches up after a lost connection.
 //! - `subscription_terms`: describes the hub's terms; `announcement_format`: formats announcements as lines or JSON; `speech_output`: speaks
 //!   them; `braille_output`: shows them on a braille display.

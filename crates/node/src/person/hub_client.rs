@@ -22,7 +22,7 @@ pub(crate) enum HubError {
     #[error("the hub refused it: {title}")]
     Refused { status: u16, title: String },
     /// The hub's receipt key has changed, so its answers cannot be verified.
-    #[error("its receipt key has changed; if that is right, start the node again")]
+    #[error("its receipt key has changed; if that is expected, restart the node")]
     KeyChanged,
     /// The person stopped the session, so nothing more is announced or asked in it.
     #[error("the person stopped the session")]

@@ -19,7 +19,7 @@ pub(crate) struct HubSession {
     pub(crate) state: tokio::sync::Mutex<HubSessionState>,
 }
 
-/// What is known about the hub's session.
+/// The state of the hub's session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HubSessionState {
     /// The id of the hub's session, unless it has not begun or has ended.
@@ -148,7 +148,7 @@ impl HubSession {
         queue.has_missed = false;
     }
 
-    /// Ends the sending task, unless an event was added meanwhile.
+    /// Ends the sending task, unless an event was added in the meantime.
     pub(crate) fn finish_sending(&self) -> bool {
         let mut queue = self.queue();
         queue.is_sending = !queue.waiting.is_empty();

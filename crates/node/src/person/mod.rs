@@ -3,7 +3,7 @@
 //! - [`Person`]: the hub's agent API.
 //! - `hub_client`, `hub_socket`: requests, and the WebSocket that keeps sessions alive.
 //! - `hub_session`: the hub's session that belongs to an ASP session, and the events that wait to be announced in it.
-//! - `questions`: the texts of questions about messages. `dispute_question`: that of a question about a dispute. `phrases`: the languages.
+//! - `questions`: the texts of questions about messages. `dispute_question`: the text of a question about a dispute. `phrases`: the languages.
 
 mod dispute_question;
 mod hub_client;
@@ -39,7 +39,7 @@ use crate::records::ConsentRequest;
 const REPLY_WAIT: Duration = Duration::from_secs(25);
 /// The delays between attempts to reach the hub.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
-/// How often a call is announced to a hub that does not answer. The session is locked meanwhile.
+/// How often a call is announced to a hub that does not answer. The session is locked during that time.
 const CALL_ATTEMPTS: u32 = 3;
 
 /// Where the person is asked.
@@ -87,7 +87,7 @@ pub(crate) struct BoundCall {
     pub(crate) arguments: String,
 }
 
-/// What a question is about.
+/// The kinds of questions.
 #[derive(Clone, Debug)]
 pub(crate) enum QuestionKind {
     /// Our agent wants to make this commitment.
@@ -149,7 +149,7 @@ impl Person {
         self.socket.follow(hub_session);
     }
 
-    /// Lets go of a session of the hub that has ended.
+    /// Stops following a session of the hub that has ended.
     pub(crate) fn unfollow(&self, hub_session: &str) {
         self.socket.unfollow(hub_session);
     }

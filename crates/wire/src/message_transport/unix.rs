@@ -61,7 +61,7 @@ impl UnixSocket {
     }
 
     /// Like [`Self::bind`], for a path that several processes may want at the same time. A lock file beside the socket, which
-    /// stays, prevents that two of them replace the same stale socket.
+    /// stays, prevents two of them from replacing the same stale socket.
     pub fn bind_locked(path: &Path) -> Result<Self> {
         let lock = lock_path(path)?;
         let mut socket = Self::bind(path)?;

@@ -49,7 +49,7 @@ impl ServiceMetric {
         Self { name, help, is_counter: true, samples: labelled(labels, counts) }
     }
 
-    /// A gauge with labels. `values` are the values of the labels, each with that of the gauge.
+    /// A gauge with labels. `values` are the values of the labels, each with the gauge's value.
     pub fn labelled_gauge(
         name: &'static str,
         help: &'static str,

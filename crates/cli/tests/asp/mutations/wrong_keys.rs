@@ -88,7 +88,7 @@ fn a_proof_for_another_message_is_rejected_even_with_a_new_signature() {
     }
 }
 
-/// Not even the sender can link a message of another session to this chain.
+/// Not even the sender can link a message from another session to this chain.
 #[test]
 fn a_message_from_another_session_is_rejected_even_if_it_links_to_this_chain() {
     let mut authenticator = Authenticator::default();
@@ -109,7 +109,7 @@ fn a_message_from_another_session_is_rejected_even_if_it_links_to_this_chain() {
     );
 }
 
-/// The sender can replace its message by another signed one, but that breaks the chain at the next message.
+/// The sender can replace its message with another signed one, but that breaks the chain at the next message.
 #[test]
 fn a_message_that_its_sender_signs_again_breaks_the_chain_after_it() {
     let mut authenticator = Authenticator::default();

@@ -104,7 +104,7 @@ fn a_late_yes_permits_nothing() {
     hook.child.kill().unwrap();
     hook.child.wait().unwrap();
     fixture.answer(&listener, &token, "accept");
-    // The same call later is asked about again.
+    // A person is asked again about the same call later.
     let hook = fixture.spawn(&["claude"], &permission_request("rm -r build"));
     let second = listener.wait_for_question();
     assert_ne!(second, token);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::mcp::message::read_unambiguous;
 
-/// What to do with one message from the host.
+/// The decision about one message from the host.
 enum Decision<'d> {
     Pass,
     Track(RequestId, TrackedKind),

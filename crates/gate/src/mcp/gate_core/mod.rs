@@ -1,6 +1,6 @@
 //! The state of the gate, without I/O and without a clock.
 //!
-//! Feed it with [`GateCore::handle_host_line`], [`GateCore::handle_server_line`] and the methods that report what became of a
+//! Feed it with [`GateCore::handle_host_line`], [`GateCore::handle_server_line`] and the methods that report the outcome of a
 //! question. Each returns [`Effect`]s, which the caller carries out in their order.
 //!
 //! A call that needs a question goes through these states:
@@ -94,7 +94,7 @@ pub(crate) struct CallDescription {
     pub(crate) short_name: GateText,
 }
 
-/// What makes two calls the same.
+/// Identifies a call. Two calls with equal keys are the same call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CallKey {
     /// The hash of the server, the tool and all parameters except the progress token.
@@ -184,7 +184,7 @@ struct RememberedYes {
     expires_at: Instant,
 }
 
-/// A call that goes on as a task. The host may give it more input as long as what was allowed is still what runs.
+/// A call that goes on as a task. The host may give it more input as long as the person's permission still covers the task.
 #[derive(Debug)]
 struct RunningTask {
     call: Option<CallNumber>,
@@ -292,7 +292,7 @@ impl GateCore {
         }
     }
 
-    /// Records that nothing more is expected for a request of a batch, and answers the batch if that was the last one.
+    /// Records that nothing more is expected for a request in a batch, and answers the batch if that was the last one.
     fn leave_batch(&mut self, id: &RequestId, batch: Option<u64>, effects: &mut Vec<Effect>) {
         let Some(number) = batch else { return };
         let Some(batch) = self.batches.get_mut(&number) else { return };

@@ -213,7 +213,7 @@ impl GateCore {
                     effects.push(Effect::Note(call, (&texts::IN_BACKGROUND).into()));
                 }
                 let RunningCall { call, tool, definition, .. } = running;
-                // One yes must not cover the tasks of two calls, so a task id that is in use cannot be had again.
+                // One yes must not cover the tasks of two calls, so a task id that is in use cannot be used again.
                 if self.tasks.len() < MAX_NARRATED_CALLS && !self.tasks.contains_key(&task) {
                     self.tasks.insert(task, RunningTask { call, tool, definition, is_stopped: false });
                 } else {

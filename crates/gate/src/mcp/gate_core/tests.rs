@@ -440,7 +440,7 @@ fn a_task_gets_input_only_while_it_matches_what_the_person_allowed() {
     is_refused(&fixture.host(&format!("[{}]", update_line(r#""taskId":"x""#))), "not started");
     let notification = format!(r#"{{"jsonrpc":"2.0","method":"tasks/update","params":{{{INPUT}}}}}"#);
     assert!(to_server(&fixture.host(&notification)).is_empty());
-    // The tool is another one now.
+    // The tool's definition has changed.
     fixture.host(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#);
     fixture.server(r#"{"id":"list","result":{"tools":[{"name":"write","description":"other"}]}}"#);
     is_refused(&fixture.host(&update_line(INPUT)), "changed the description");
@@ -492,7 +492,7 @@ fn a_definition_that_only_the_host_can_read_ends_the_trust() {
         fixture.server(r#"{"id":9,"result":{"tools":[{"name":"read"}]}}"#);
         assert_eq!(to_server(&fixture.host(&call_line(3, "read", "{}", ""))).len(), 1, "{answer}");
     }
-    // Other lines of the server change nothing.
+    // Other lines from the server change nothing.
     let mut fixture = Fixture::new();
     for line in ["", "log: {", r#"{"id":"8","result":{"content":[]}}"#] {
         fixture.server(line);

@@ -55,7 +55,7 @@ pub(super) enum Redirection {
     Input(Word),
     /// Writes to a file.
     Output(Word),
-    /// Connects a descriptor with another one.
+    /// Duplicates another descriptor.
     Duplicate,
 }
 
@@ -407,7 +407,7 @@ impl Parser {
     }
 }
 
-/// What a dollar sign is.
+/// The meaning of a dollar sign.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Dollar {
     /// Only itself.

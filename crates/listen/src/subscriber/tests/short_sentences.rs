@@ -1,4 +1,4 @@
-//! What is heard is short, and nothing is said twice.
+//! Announcements are short, and nothing is announced twice.
 
 use super::*;
 
@@ -71,7 +71,7 @@ fn after_a_yes_the_warning_is_not_repeated_for_the_same_tool() {
         harness.receive("awaiting.confirmation", &question("Book it.", "Booked.", &members));
         harness.receive("state.changed", &resolution("rpl_1", decision, "reply"));
         assert_eq!(harness.receive("tool.invoked", &call(tool)), [expected]);
-        // It is said again for the next call.
+        // It is announced again for the next call.
         assert_eq!(harness.receive("tool.invoked", &call(tool)), ["tool: Doing it. This cannot be undone."]);
     }
 }
@@ -218,7 +218,7 @@ fn a_stop_is_said_once() {
         harness.receive("session.cancelled", &stopped("")),
         ["session: Bank was stopped by a person."]
     );
-    // What the hub adds is always heard.
+    // The hub's additions are always announced.
     let mut harness = SubscriberHarness::new();
     harness.receive("session.started", r#""summary_normal":"Begun.""#);
     harness.subscriber.stop_session(&session, harness.now).unwrap();

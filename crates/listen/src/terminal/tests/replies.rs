@@ -8,7 +8,7 @@ use crate::terminal::listener::TerminalListener;
 use crate::terminal::{TerminalHooks, TerminalSettings};
 use crate::{Announcement, ManifestStatus, Preferences, SpeechSynthesizer};
 
-/// What was spoken, and what was stopped before its end. The test ends the current text.
+/// A synthesizer that records which texts were spoken and which were stopped early. The test ends the current text.
 #[derive(Clone, Default)]
 struct Voice(Arc<Mutex<(Vec<String>, bool)>>);
 

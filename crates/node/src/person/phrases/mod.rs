@@ -1,6 +1,6 @@
 //! What people hear, in each language.
 //!
-//! A text of the other side, such as what it promises, stays in its own language. Everything around it is translated.
+//! A text from the other side, such as its promise, stays in its own language. Everything around it is translated.
 
 mod en;
 mod es;
@@ -191,12 +191,12 @@ impl SpokenDate {
     }
 }
 
-/// Writes a time in the words of a language.
+/// Writes a time as it is spoken in a language.
 pub(crate) fn spoken_time(phrases: &dyn Phrases, at: &Timestamp, now: UnixMillis) -> String {
     SpokenDate::new(at.unix_millis(), now).map_or_else(|| at.to_string(), |date| phrases.date(&date))
 }
 
-/// Writes an amount of money in the words of a language: `100 euros` for `100.00` and `EUR`.
+/// Writes an amount of money as it is spoken in a language: `100 euros` for `100.00` and `EUR`.
 pub(crate) fn spoken_amount(phrases: &dyn Phrases, amount: &Amount, currency: &Currency) -> String {
     phrases.amount(without_zero_cents(amount.as_str()), currency.as_str())
 }
