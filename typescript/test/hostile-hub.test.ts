@@ -155,8 +155,8 @@ const ANSWERS: Record<string, [answer: (question: Call["params"]) => Promise<unk
   "a receipt without a digest": [withReceipt({ action_digest: undefined }), "consent_mismatch"],
   "a receipt for a no": [withReceipt({ decision: "reject" }), "consent_mismatch"],
   "a receipt for a default": [withReceipt({ by: "timeout" }), "consent_mismatch"],
-  "a receipt of another session": [withReceipt({ session_id: "sess_2" }), "consent_mismatch"],
-  "a receipt of another question": [withReceipt({ reply_token: "rpl_2" }), "consent_mismatch"],
+  "a receipt from another session": [withReceipt({ session_id: "sess_2" }), "consent_mismatch"],
+  "a receipt for another question": [withReceipt({ reply_token: "rpl_2" }), "consent_mismatch"],
   "another signed document": [withReceipt({ type: "aaep:producer.manifest" }), "consent_mismatch"],
 };
 

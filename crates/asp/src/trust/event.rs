@@ -9,7 +9,7 @@ use crate::message::TrustScore;
 /// One fact about a peer. The caller stores the events and replays them after a restart.
 ///
 /// Record only what the peer's pinned keys prove, or what this side observed itself. A message that merely names the peer
-/// proves nothing: otherwise any stranger could lower the peer's score (D7).
+/// proves nothing: otherwise any agent could lower the peer's score (D7).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustEvent {
     /// The agent that the event is about.
@@ -70,7 +70,7 @@ pub enum TrustEventKind {
     CardMismatched,
     /// The peer's card was revoked. Its identity counts as unverified until a card is pinned again.
     CardRevoked,
-    /// The peer paid the escrow of a commitment in.
+    /// The peer funded the escrow of a commitment.
     EscrowFunded(CommitmentId),
     /// The peer promised an escrow that it could not cover.
     EscrowUnfunded(CommitmentId),
