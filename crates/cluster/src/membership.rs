@@ -46,9 +46,9 @@ pub enum Input {
     Stopped(ShardId),
     /// A hint that the table has changed. Without it, the node notices a change with its next heartbeat.
     TableChanged,
-    /// The node shall give all its shards away, but stay in the cluster.
+    /// Asks the node to give all its shards away but stay in the cluster.
     Drain,
-    /// The node shall give all its shards away and leave the cluster.
+    /// Asks the node to give all its shards away and leave the cluster.
     Leave,
 }
 
@@ -66,7 +66,7 @@ pub enum Action {
         /// The epoch that every commit checks.
         epoch: i64,
     },
-    /// Stop the shard, tell nobody anything after that, and report [`Input::Stopped`].
+    /// Stop the shard, send nothing on its behalf after that, and report [`Input::Stopped`].
     Stop {
         /// The shard.
         shard: ShardId,

@@ -7,7 +7,7 @@ pub struct ShardRecord {
     pub index: u16,
     /// The number of shards of the hub.
     pub count: u16,
-    /// Whether the hub once had a single shard, whose journal this is. Its sessions are for anybody.
+    /// Whether the hub once had a single shard, whose journal this is. It contains sessions of any person.
     pub was_single: bool,
 }
 

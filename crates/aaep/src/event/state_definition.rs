@@ -24,7 +24,7 @@ use crate::secret::find_secrets;
 pub struct StateDefinition {
     /// The state, as in `to_state`.
     pub state: String,
-    /// The words, by language tag: a short sentence such as `Comparing prices.`
+    /// The text for people, by language tag: a short sentence such as `Comparing prices.`
     pub words: Vec<(String, String)>,
 }
 

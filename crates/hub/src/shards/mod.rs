@@ -60,7 +60,7 @@ impl ShardMap {
         Self { count: count.clamp(1, Self::MAX_COUNT), was_single: false }
     }
 
-    /// States whether the hub once had a single shard. The records from that time are in shard 0, regardless of their person.
+    /// States whether the hub once had a single shard. The records from that time are in shard 0, whichever person they belong to.
     #[must_use]
     pub fn with_former_single(self, was_single: bool) -> Self {
         Self { was_single, ..self }

@@ -6,7 +6,7 @@ use tokio_postgres::error::{Severity, SqlState};
 
 use crate::{DamageLocation, JournalError};
 
-/// A failure of the database, in one line. Postgres puts no password into its messages, and neither does this.
+/// A failure of the database, in one line. Neither Postgres nor this function puts a password into it.
 #[derive(Debug)]
 pub(super) struct DatabaseFailure(String);
 

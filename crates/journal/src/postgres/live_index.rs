@@ -2,7 +2,7 @@
 //!
 //! Only the owner writes, and every commit checks the ownership, so the index cannot be out of date when a commit
 //! succeeds. It holds open sessions, undecided questions, unspent decisions and subscriptions, but no ended sessions, no
-//! events and no idempotency keys. That one of those exists already is found by the unique indices of the database.
+//! events and no idempotency keys. The unique indices of the database detect duplicates of those.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
