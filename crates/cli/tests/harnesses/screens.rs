@@ -137,7 +137,7 @@ fn claude_on_its_screen_executes_a_command_only_after_a_yes() {
 
 #[test]
 #[ignore = "needs Claude Code; run `cargo xtask gates`"]
-fn claude_on_its_screen_asks_itself_if_nobody_listens() {
+fn claude_on_its_screen_asks_the_person_itself_if_nobody_listens() {
     check_alone(&CLAUDE);
 }
 
@@ -155,7 +155,7 @@ fn codex_on_its_screen_executes_a_command_only_after_a_yes() {
 
 #[test]
 #[ignore = "needs Codex; run `cargo xtask gates`"]
-fn codex_on_its_screen_asks_itself_if_nobody_listens() {
+fn codex_on_its_screen_asks_the_person_itself_if_nobody_listens() {
     check_alone(&CODEX);
 }
 
@@ -167,7 +167,7 @@ fn opencode_on_its_screen_executes_a_command_only_after_a_yes() {
 
 #[test]
 #[ignore = "needs opencode; run `cargo xtask gates`"]
-fn opencode_on_its_screen_asks_itself_if_nobody_listens() {
+fn opencode_on_its_screen_asks_the_person_itself_if_nobody_listens() {
     check_alone(&OPENCODE);
 }
 

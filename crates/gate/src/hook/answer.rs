@@ -106,7 +106,7 @@ fn claude_family(event: &HookEvent, answer: &HookAnswer) -> Option<String> {
         }
         EventKind::BeforeTool => {
             let (decision, reason) = match answer {
-                // Codex rejects "allow"; it then asks itself where its policy says so.
+                // Codex rejects "allow". Without an answer, it asks the person itself where its policy says so.
                 HookAnswer::Allow if is_codex => return None,
                 HookAnswer::Allow => ("allow", "A person permitted this call through sayso."),
                 HookAnswer::Deny { reason, .. } => ("deny", reason.as_str()),

@@ -219,7 +219,7 @@ proptest! {
 }
 
 #[test]
-fn hooks_that_somebody_else_wrote_are_not_hooks_of_sayso() {
+fn hooks_that_somebody_else_wrote_do_not_count_as_saysos_hooks() {
     let text = r#"{"hooks":{"PreToolUse":[{"hooks":[
         {"type":"command","command":"sayso hook codex"},
         {"type":"command","command":"sayso hook claude | tee log"},

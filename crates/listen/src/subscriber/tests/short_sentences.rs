@@ -142,7 +142,7 @@ fn times_are_rounded_to_the_nearest_minute_from_55_seconds_on() {
 }
 
 #[test]
-fn a_failed_tool_is_announced_in_one_sentence_more() {
+fn the_announcement_of_a_failed_tool_says_why_it_failed() {
     let mut harness = SubscriberHarness::new();
     let failed =
         r#""tool":"scan","status":"error","summary_normal":"The scan failed.","error_message":"Disk full.""#;

@@ -41,7 +41,7 @@ impl SpeechSynthesizer for Voice {
 }
 
 #[test]
-fn replies_to_own_commands_are_not_the_last_thing() {
+fn repeat_and_last_skip_the_replies_to_commands() {
     let (mut listener, output) = new_listener(None);
     listener.handle_event(event(1, "tool.invoked", r#""tool":"t","summary_normal":"Looking.""#));
     listener.poll();
