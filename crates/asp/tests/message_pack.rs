@@ -24,7 +24,7 @@ fn json() -> impl Strategy<Value = serde_json::Value> {
 }
 
 proptest! {
-    /// What can be encoded comes back byte for byte, and what cannot is not encoded at all.
+    /// A text that can be encoded comes back byte for byte, and any other text is not encoded at all.
     #[test]
     fn an_encoded_text_comes_back_exactly(value in json()) {
         let text = value.to_string();

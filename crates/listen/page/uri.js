@@ -15,7 +15,7 @@ export function describeUri(uri) {
   const lastSegment = (path) => path.replace(/\/+$/, "").split(/[/:]/).at(-1);
   const [, authority, path] = /^\/\/([^/]*)(.*)$/.exec(rest) ?? [];
   let spokenPart;
-  // What precedes an @ could look like another host.
+  // The text before an @ could look like another host.
   if (authority) spokenPart = authority.split("@").at(-1).replace(/:\d*$/, "");
   else if (["tel", "mailto", "sip"].includes(scheme)) spokenPart = rest;
   else spokenPart = lastSegment(path ?? rest);

@@ -279,7 +279,7 @@ fn participant_config(config: &NodeConfig, info: &SessionInfo) -> Result<Partici
         card: (*info.own).clone(),
         keys: identity.clone(),
         org_id: organization_of(&info.own),
-        // What an agent says about its own trust has no effect (D20).
+        // An agent's claims about its own trust have no effect (D20).
         trust_score: TrustScore::new(0.0).ok_or(NodeError::Local(asp::LocalError::NoPeer))?,
         pinned_cards: PinnedCards::new([(*info.peer).clone()]),
         rules: SessionRules::default(),

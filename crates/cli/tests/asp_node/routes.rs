@@ -84,7 +84,7 @@ fn messages_are_read_in_pages() {
     for query in ["limit=x", "since_sequence=-1", "cursor=a", "unknown=1", "limit=1&limit=2"] {
         assert_eq!(peer.get(&node, &format!("{path}?{query}")).status, 400, "{query}");
     }
-    // What a peer reads is enough to verify the session.
+    // The data that a peer can read is enough to verify the session.
     let transcript = expected.join("\n") + "\n";
     verify(
         &transcript,

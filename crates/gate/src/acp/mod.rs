@@ -40,7 +40,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// The size of the read buffers, in bytes.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// How to run the gate.
+/// The options of the gate.
 #[derive(Clone, Debug)]
 pub struct AcpOptions {
     /// The address of the hub.

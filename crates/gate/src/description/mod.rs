@@ -1,6 +1,6 @@
 //! Describes tool calls in words for a person.
 //!
-//! What is read aloud is the actual command, file and change. Characters that could hide or reorder text are replaced with
+//! The actual command, file and change are read aloud. Characters that could hide or reorder text are replaced with
 //! their code points and announced ([`harmless`]), secrets are removed, and long texts keep their beginning and their end.
 //! None of this changes what is executed.
 

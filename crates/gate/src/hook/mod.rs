@@ -42,10 +42,10 @@ pub const MAX_EVENT_BYTES: u64 = 16 << 20;
 /// How long before the deadline a question is withdrawn, so that the answer still arrives in time.
 const ANSWER_MARGIN: Duration = Duration::from_secs(2);
 
-/// How the hook works.
+/// The options of the hook.
 #[derive(Clone, Debug)]
 pub struct HookOptions {
-    /// Which harness calls.
+    /// The harness that calls the hook.
     pub harness: Harness,
     /// Which calls a person must permit. `None` stands for the harness's default.
     pub gate: Option<Gate>,

@@ -58,7 +58,7 @@ pub(crate) fn describe_other_params(
     let words = texts::BESIDES.fill(language, &[&words]);
     match argument_words {
         None => words,
-        // What comes last in a very long text could be cut.
+        // The end of a very long text could be cut off.
         Some(arguments) if arguments.len() > MAX_ARGUMENTS_CHARS => format!("{words} {arguments}"),
         Some(arguments) => format!("{arguments} {words}"),
     }

@@ -54,7 +54,7 @@ pub enum ServerTarget {
     Url(Url, Option<String>),
 }
 
-/// How the gate works.
+/// The options of the gate.
 #[derive(Clone, Debug)]
 pub struct GateOptions {
     /// The server.
