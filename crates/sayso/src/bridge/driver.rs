@@ -33,7 +33,7 @@ pub(super) struct SessionDriver<'s> {
     session: &'s Session,
     runs: HashMap<String, ToolRun<'s>>,
     past_runs: PastRuns,
-    open_questions: Vec<OpenQuestion<'s>>,
+    open_questions: Vec<QuestionFuture<'s>>,
     /// The model run whose text is in the open output.
     writing_run: Option<String>,
     fault_log: &'s mut FaultLog,
@@ -45,7 +45,7 @@ enum ToolRun<'s> {
 }
 
 /// An open question.
-type OpenQuestion<'s> = Pin<Box<dyn Future<Output = SettledQuestion> + Send + 's>>;
+type QuestionFuture<'s> = Pin<Box<dyn Future<Output = SettledQuestion> + Send + 's>>;
 
 enum SettledQuestion {
     Answered {
@@ -262,7 +262,7 @@ impl<'s> SessionDriver<'s> {
     }
 
     /// Asks immediately, which keeps the order of the steps, and waits for the answer concurrently with later steps.
-    async fn poll_or_enqueue(&mut self, mut question: OpenQuestion<'s>) -> DriverFlow {
+    async fn poll_or_enqueue(&mut self, mut question: QuestionFuture<'s>) -> DriverFlow {
         match poll_fn(|context| Poll::Ready(question.as_mut().poll(context))).await {
             Poll::Ready(settled) => self.settle(settled).await,
             Poll::Pending => {
@@ -349,7 +349,7 @@ impl<'s> SessionDriver<'s> {
 }
 
 fn poll_open_questions(
-    questions: &mut Vec<OpenQuestion<'_>>,
+    questions: &mut Vec<QuestionFuture<'_>>,
     context: &mut Context<'_>,
 ) -> Poll<SettledQuestion> {
     for index in 0..questions.len() {
