@@ -1,4 +1,4 @@
-//! What `sayso mcp` and `sayso acp` add to a message: the time from a request to its answer with the gate, beside the same without
+//! The latency that `sayso mcp` and `sayso acp` add to a message: the time from a request to its answer with the gate, beside the same without
 //! it.
 //!
 //! The server is this program itself: it answers every line at once. The floor is the same server without the gate. Both run at the

@@ -1,4 +1,4 @@
-//! Fuzzes the digest of a bound action. Two calls have the same digest exactly if they have the same tool and equal
+//! Fuzzes the digest of a bound action. Two calls have the same digest if and only if they have the same tool and equal
 //! arguments. Numbers are compared as decimals, not as doubles.
 //!
 //! An input has up to four parts, separated by NUL: the arguments of the first call and of the second call, and their tools.
@@ -52,7 +52,7 @@ fuzz_target!(|text: &str| {
     compare((first_tool, first), (first_tool, &nudged));
 });
 
-/// Checks that two calls have the same digest exactly if they are equal.
+/// Checks that two calls have the same digest if and only if they are equal.
 fn compare((first_tool, first): (&str, &str), (second_tool, second): (&str, &str)) {
     let (Ok(a), Ok(b)) = (BoundAction::new(first_tool, first), BoundAction::new(second_tool, second)) else {
         return;

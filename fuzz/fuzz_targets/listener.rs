@@ -76,7 +76,7 @@ fn pending_announcements(subscriber: &mut Subscriber, now: UnixMillis) -> Vec<An
     announcements
 }
 
-/// Lets time pass until nothing more is due, and returns the announcements.
+/// Advances the clock until nothing more is due, and returns the announcements.
 fn later_announcements(subscriber: &mut Subscriber, now: &mut UnixMillis) -> Vec<Announcement> {
     let mut announcements = Vec::new();
     for _ in 0..100_000 {

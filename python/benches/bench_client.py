@@ -1,7 +1,7 @@
-"""The cost of an event and of a token through the client, beside a bare WebSocket that sends the same calls to the same hub.
+"""The cost of an event and of a token through the client, compared with a bare WebSocket that sends the same calls to the same hub.
 
 `python benches/bench_client.py [COUNT]` starts a hub (SAYSO_BIN, or target/release/sayso, or target/debug/sayso) and prints microseconds
-per item and the ratio to the bare WebSocket. Each event waits for its response; tokens are sent as they come.
+per item and the ratio to the bare WebSocket. Each event waits for its response; tokens are sent as they arrive.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ ENUMS = {
     "ResolvedBy": ("Reply", "by"),
     "Outcome": ("Reply", "outcome"),
 }
-#: What the client keeps from the schemas of responses: enough to check their form.
+#: The parts of response schemas that the client keeps: enough to check the form of responses.
 CHECKED = ("type", "enum", "const", "pattern", "properties", "required", "items", "additionalProperties")
 NAMED = {"string": "str", "boolean": "bool", "integer": "int", "number": "float"}
 
@@ -101,7 +101,7 @@ class Generator:
         members = {member: self._type(member, described) for member, described in schema["properties"].items()}
         bases, parts = [], []
         if CONTEXT_MEMBER in members:
-            # It is not a name of Python, so it has a base class that is written as a call.
+            # It is not a valid Python name, so it has a base class that is written as a call.
             self.context_type = members.pop(CONTEXT_MEMBER)
             bases.append("_Context")
         required = [member for member in members if member in schema.get("required", [])]

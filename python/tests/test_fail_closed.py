@@ -246,7 +246,7 @@ def test_the_arguments_that_run_are_those_that_were_asked_about(client, listen, 
     listener.wait_for_end()
 
 
-def test_arguments_to_which_no_answer_can_be_bound_are_refused(client, listen):
+def test_arguments_that_cannot_be_bound_to_an_answer_are_refused(client, listen):
     listener = listen("accept")
     ran, wipe, _ = make_tools()
 

@@ -53,7 +53,7 @@ def with_receipt(**changes):
     return answer
 
 
-#: Answers that are no yes to the arguments of the question, each with the exception of the call.
+#: Answers that do not accept the question's arguments, each with the exception that the call raises.
 ANSWERS = {
     "a list": (lambda question: [yes(question)], sayso.MalformedResponse),
     "an unknown status": (changed(status="granted"), sayso.MalformedResponse),
@@ -61,20 +61,20 @@ ANSWERS = {
     "an unknown decision": (changed(decision="Accept"), sayso.MalformedResponse),
     "a decision of another type": (changed(decision=True), sayso.MalformedResponse),
     "no decision": (changed(decision=None), sayso.MalformedResponse),
-    "an unknown sender": (changed(by="me"), sayso.MalformedResponse),
+    "an unknown `by`": (changed(by="me"), sayso.MalformedResponse),
     "a receipt that is a text": (changed(receipt="{}"), sayso.MalformedResponse),
     "a signature that is a number": (changed(receipt_signature=7), sayso.MalformedResponse),
     "a no": (changed(decision="reject"), sayso.Refused),
-    "nobody's yes": (changed(by="timeout"), sayso.Refused),
-    "a yes without a sender": (changed(by=None), sayso.Refused),
+    "a yes by timeout": (changed(by="timeout"), sayso.Refused),
+    "a yes without `by`": (changed(by=None), sayso.Refused),
     "a stop": (changed(status="stopped"), sayso.SessionStopped),
     "no receipt": (changed(receipt=None), sayso.ConsentMismatch),
     "a receipt for other arguments": (lambda _: yes(OTHER), sayso.ConsentMismatch),
     "a receipt without a digest": (with_receipt(action_digest=None), sayso.ConsentMismatch),
     "a receipt for a no": (with_receipt(decision="reject"), sayso.ConsentMismatch),
     "a receipt for a default": (with_receipt(by="timeout"), sayso.ConsentMismatch),
-    "a receipt of another session": (with_receipt(session_id="sess_2"), sayso.ConsentMismatch),
-    "a receipt of another question": (with_receipt(reply_token="rpl_2"), sayso.ConsentMismatch),
+    "a receipt from another session": (with_receipt(session_id="sess_2"), sayso.ConsentMismatch),
+    "a receipt for another question": (with_receipt(reply_token="rpl_2"), sayso.ConsentMismatch),
     "another signed document": (with_receipt(type="aaep:producer.manifest"), sayso.ConsentMismatch),
 }
 
@@ -100,7 +100,7 @@ def answering(answer):
 
 @pytest.mark.parametrize("transport", ["websocket", "http"])
 @pytest.mark.parametrize("name", ANSWERS)
-def test_an_answer_that_is_no_yes(name, transport):
+def test_an_answer_that_is_not_a_yes(name, transport):
     answer, error = ANSWERS[name]
     ran, [outcome] = play(HostileHttpHub(answer) if transport == "http" else answering(answer), transport)
     assert ran == []
@@ -126,7 +126,7 @@ def test_a_malformed_result(result, transport):
 
 @pytest.mark.parametrize("text", ["", "yes", "null", "7", '"accept"', '["accept"]', "[" * 100_000, '{"id":'])
 @pytest.mark.parametrize("is_asked", [False, True])
-def test_something_that_is_no_message(text, is_asked):
+def test_text_that_is_not_a_message(text, is_asked):
     def ask(peer, call):
         if is_asked:
             peer.respond(call, opened())
@@ -139,7 +139,7 @@ def test_something_that_is_no_message(text, is_asked):
 
 
 @pytest.mark.parametrize("text", ["", "yes", "[" * 100_000, "null"])
-def test_an_http_body_that_is_no_message(text):
+def test_an_http_body_that_is_not_a_message(text):
     ran, [outcome] = play(HostileHttpHub(lambda _: text), "http")
     assert ran == []
     assert type(outcome) is sayso.MalformedResponse, repr(outcome)
@@ -213,7 +213,7 @@ def test_an_answer_before_the_response_counts_once():
     assert (ran, outcomes) == (["5.00"], [None])
 
 
-def test_two_questions_with_one_token():
+def test_two_questions_with_the_same_token():
     """The yes is for the first. Neither it nor the token may serve the second."""
     asked = []
 
@@ -244,7 +244,7 @@ def test_a_message_that_is_too_large(monkeypatch):
 
 @pytest.mark.parametrize("is_honest", [True, False])
 @pytest.mark.parametrize("is_asked", [True, False])
-def test_a_connection_that_is_lost_in_the_middle(is_honest, is_asked):
+def test_a_connection_that_is_lost_while_a_question_is_open(is_honest, is_asked):
     asked = []
 
     def ask(peer, call):

@@ -22,7 +22,7 @@ from support import ROOT, SAYSO
 REDACTION = json.loads((ROOT / "docs/redaction.json").read_text())
 
 
-def test_the_redaction_table_is_that_of_the_rust_code():
+def test_the_redaction_table_matches_the_rust_code():
     assert REDACTION == TABLE
     printed = subprocess.run([SAYSO, "schema", "--redaction", "json"], capture_output=True, text=True, check=True).stdout
     assert json.loads(printed) == TABLE

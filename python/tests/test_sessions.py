@@ -317,7 +317,7 @@ def test_the_unix_socket_of_the_personal_hub(hub, listen, monkeypatch, tmp_path)
     listener.wait_for_end(2)
 
 
-def test_a_path_that_is_no_socket_is_refused(tmp_path):
+def test_a_path_that_is_not_a_socket_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     client = sayso.hub(f"unix:{tmp_path}/file", connect_timeout=0.5)
     with pytest.raises(sayso.UntrustedHub), client.session("Hello."):

@@ -1,5 +1,5 @@
 /**
- * The cost of an event and of a token through the client, beside a bare WebSocket send of the same JSON in the same process.
+ * The cost of an event and of a token through the client, compared with a bare WebSocket send of the same JSON in the same process.
  *
  * Prints medians over several rounds, and ratios. Nothing here asserts a duration.
  */
@@ -41,7 +41,7 @@ const word = { session_id, text: "word ", output_id: "out_1" };
 const repeat = (work: () => Promise<unknown>) => async () => {
   for (let at = 0; at < COUNT; at += 1) await work();
 };
-/** What is measured. All are run in each round, so that a busy moment of the machine hits all alike. */
+/** The measurements. All are run in each round, so that a busy moment of the machine affects all equally. */
 const subjects: [name: string, work: () => Promise<unknown>][] = [
   ["event, bare WebSocket", repeat(() => plain.call("session.event", { session_id, events: [event] }))],
   ["event, bare WebSocket with an idempotency key", repeat(() => plain.call("session.event", { session_id, events: [event], idempotency_key: newKey() }))],

@@ -3,7 +3,7 @@ import { EventEmitter } from "node:events";
 
 import { session, type Session } from "@sayso/client";
 
-/** An agent that knows nothing of sayso. It pays with the function that it is given. */
+/** An agent that knows nothing about sayso. It pays with the function that it is given. */
 class BillAgent extends EventEmitter<{ thinking: [string]; text: [string] }> {
   readonly #pay: (bill: { amount: string; to: string }) => Promise<void>;
 

@@ -39,7 +39,7 @@ function merged(schema) {
   const parts = schema.allOf.map(merged);
   return { type: "object", properties: Object.assign({}, ...parts.map((part) => part.properties)), required: parts.flatMap((part) => part.required ?? []) };
 }
-/** What the client keeps from the schemas of responses: enough to check their form. */
+/** The parts of response schemas that the client keeps: enough to check the form of responses. */
 const CHECKED = ["type", "enum", "pattern", "required"];
 function checked(schema) {
   const whole = merged(schema);

@@ -13,11 +13,11 @@ export type TextOf<Args> = Text | ((args: Args) => Text);
 export interface Policy<Args = never> {
   /** What a call does, such as `"Send {amount} euro to {to}."`. Arguments that no text names are added to the question. */
   action?: TextOf<Args>;
-  /** What follows from the call. The default says that it cannot be undone, if that is so. */
+  /** The consequence of the call. The default says that it cannot be undone, if that is true. */
   consequence?: TextOf<Args>;
   /** The text of the question. The default is the action followed by its consequence. */
   question?: TextOf<Args>;
-  /** What is reported on success. */
+  /** The report on success. */
   success?: TextOf<Args>;
   /** The call cannot be undone. A person is asked first. */
   irreversible?: boolean;
@@ -30,7 +30,7 @@ export interface Policy<Args = never> {
   description?: Text;
   /** A readable summary of the arguments. */
   argsSummary?: TextOf<Args>;
-  /** Arguments that are not read to the person unless a text names them. The answer is bound to them all the same. */
+  /** Arguments that are not read to the person unless a text names them. The answer is still bound to them. */
   confidential?: readonly string[];
   expectedDurationMs?: number;
   /** How long the person has to answer. The default is five minutes. */
@@ -50,7 +50,7 @@ export const ASK: Policy = Object.freeze({ ask: true });
 /** How long a person has to answer, unless the policy says otherwise. */
 export const DEFAULT_ANSWER_TIMEOUT_MS = 300_000;
 
-/** The names that a policy can have, and those of the options that are passed together with it. */
+/** The option names of a policy, and of the options that are passed together with it. */
 const KNOWN_NAMES = new Set([
   ...["action", "consequence", "question", "success", "irreversible", "risk", "ask", "reversibility", "description", "argsSummary"],
   ...["confidential", "expectedDurationMs", "answerTimeoutMs", "timeoutMs", "allowedReplies", "extraContext"],

@@ -92,7 +92,7 @@ export class HubUnreachableError extends SaysoError {
   }
 }
 
-/** What the hub sent is not a message of the agent API, so it counts as no answer. */
+/** The hub's response is not a valid message of the agent API, so it counts as no answer. */
 export class MalformedResponseError extends SaysoError {
   override name = "MalformedResponseError";
 

@@ -1,4 +1,4 @@
-/** What differs between Node, Deno, Bun and browsers. No module of Node is imported statically, so bundlers for browsers work. */
+/** Differences between Node, Deno, Bun and browsers. No Node module is imported statically, so bundlers for browsers work. */
 
 interface ProcessLike {
   readonly platform: string;

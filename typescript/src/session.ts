@@ -107,14 +107,14 @@ export interface Action<Args = never> extends Policy<Args>, SignalOption {
   toolCallId?: string;
 }
 
-/** What happens around a call that was announced. */
+/** Options for running a call that was announced. */
 export interface CallOptions extends SignalOption {
   timeoutMs?: number | undefined;
   success?: TextOf<never> | undefined;
   toolCallId?: string | undefined;
 }
 
-/** What a tool's function gets besides its arguments. */
+/** The context that a tool's function gets besides its arguments. */
 export interface ToolContext {
   /** Aborted when the caller aborts, the time limit is over, or the session is stopped. */
   readonly signal: AbortSignal;
@@ -204,7 +204,7 @@ export class Session {
     this.#unwatch = isMain ? transport.watch(id, (reason) => this.#stop.abort(new SessionStoppedError(reason))) : () => {};
   }
 
-  /** Aborted when the session is stopped without the agent's doing. Its reason is a {@link SessionStoppedError}. */
+  /** Aborted when somebody other than the agent stops the session. Its reason is a {@link SessionStoppedError}. */
   get stopped(): AbortSignal {
     return this.#stop.signal;
   }
@@ -673,7 +673,7 @@ export class Session {
     await this.#sendOutput("", options, true);
   }
 
-  /** Completes the output without an id. At the end of the session, also those with ids. */
+  /** Completes the output without an id, and at the end of the session those with ids as well. */
   async #finishOpenOutputs(all = false): Promise<void> {
     for (const [key, output] of [...this.#outputs]) if (all || key === "") await this.#finishOutput(output);
   }
@@ -801,7 +801,7 @@ async function checkAnswer(outcome: Reply, sessionId: string, token: string, cal
     record && Object.freeze({ receipt: Object.freeze(record), signature: typeof outcome.receipt_signature === "string" ? outcome.receipt_signature : undefined });
   const isAccepted = outcome.status === "resolved" && outcome.decision === "accept" && outcome.by === "reply";
   if (!isAccepted) {
-    // A yes that no person sent is not a no of a person either.
+    // A yes that no person sent is not a person's no either.
     const by = outcome.decision === "reject" || outcome.by !== "reply" ? toResolvedBy(outcome.by) : "other";
     throw new ConsentRefusedError(by, receipt);
   }

@@ -371,7 +371,7 @@ describe("answers", () => {
 });
 
 describe("the current session", () => {
-  test("tools find it, also in parallel", async (t) => {
+  test("tools find it, even in parallel", async (t) => {
     const server = await start(t);
     const hub = connectHub({ url: server.url });
     t.after(() => hub.close());

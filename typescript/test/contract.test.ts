@@ -153,7 +153,7 @@ for (const mode of MODES) {
       assert.deepEqual(sent, []);
     });
 
-    test("of two calls in parallel, only the allowed one runs", async (t) => {
+    test("only the allowed one of two parallel calls runs", async (t) => {
       const forBen = (question: AaepEvent) => (String(question["action"]).includes("Ben") ? { decision: "accept" } : { decision: "reject" });
       const listener = await Listener.connect(t, server.url, forBen);
       const recording = await Recording.start(t, server.url);

@@ -1,4 +1,4 @@
-/** Whatever a hub sends, a dangerous function runs only after a yes to exactly its arguments. */
+/** Whatever a hub sends, a dangerous function runs only after a yes to its exact arguments. */
 
 import assert from "node:assert/strict";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -25,7 +25,7 @@ const SESSION = "sess_1";
 const TOKEN = "rpl_1";
 const OTHER = { tool: "pay", arguments: { amount: "5000.00" } };
 
-/** The result of an honest hub that has asked. */
+/** The response of an honest hub to `session.ask`. */
 const opened = (token: unknown = TOKEN) => ({ reply_token: token, deadline: "2030-01-01T00:00:00Z" });
 
 /** An honest yes to a question. */
@@ -92,7 +92,7 @@ async function callTools(transport: Transport, amounts: readonly string[]): Prom
   return { ran, codes: calls.map((call) => (call.status === "rejected" ? (call.reason as { code?: string }).code : undefined)) };
 }
 
-/** Plays over a WebSocket. After `stop` the hub cannot be reached. */
+/** Calls the tool over a WebSocket. After `stop`, the hub cannot be reached. */
 function overWebSocket(onCall: (peer: Peer, call: Call, stop: () => void) => Promise<void>, amounts = ["5.00"]): Promise<Outcome> {
   let isStopped = false;
   const peers: Peer[] = [];
@@ -109,7 +109,7 @@ function overWebSocket(onCall: (peer: Peer, call: Call, stop: () => void) => Pro
   return callTools(new WebSocketTransport(open, 200), amounts);
 }
 
-/** Plays over HTTP. */
+/** Calls the tool over HTTP. */
 async function overHttp(t: TestContext, reply: (question: Call["params"]) => Promise<unknown>, result: unknown = opened()): Promise<Outcome> {
   let question: Call["params"] | undefined;
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
@@ -128,43 +128,43 @@ async function overHttp(t: TestContext, reply: (question: Call["params"]) => Pro
   return callTools(new HttpTransport(client, 200), ["5.00"]);
 }
 
-/** Answers honestly but for some members. `undefined` removes a member. */
+/** Returns an honest yes with some members changed. `undefined` removes a member. */
 const changed = (changes: Message) => async (question: Call["params"]) => ({ ...(await yes(question)), ...changes });
 const withReceipt = (changes: Message) => async (question: Call["params"]) => {
   const honest = await yes(question);
   return { ...honest, receipt: { ...(honest["receipt"] as Message), ...changes } };
 };
 
-/** Answers that are no yes to the arguments of the question, each with the code of the error. */
+/** Answers that do not accept the question's arguments, each with the code of the error. */
 const ANSWERS: Record<string, [answer: (question: Call["params"]) => Promise<unknown>, code: string]> = {
   "a list": [async (question) => [await yes(question)], "malformed_response"],
   "an unknown status": [changed({ status: "granted" }), "malformed_response"],
   "no status": [changed({ status: undefined }), "malformed_response"],
   "an unknown decision": [changed({ decision: "Accept" }), "malformed_response"],
   "a decision of another type": [changed({ decision: true }), "malformed_response"],
-  "an unknown sender": [changed({ by: "me" }), "malformed_response"],
+  "an unknown `by`": [changed({ by: "me" }), "malformed_response"],
   "a receipt that is a text": [changed({ receipt: "{}" }), "malformed_response"],
   "a signature that is a number": [changed({ receipt_signature: 7 }), "malformed_response"],
   "no decision": [changed({ decision: undefined }), "consent_refused"],
   "a no": [changed({ decision: "reject" }), "consent_refused"],
-  "nobody's yes": [changed({ by: "timeout" }), "consent_refused"],
-  "a yes without a sender": [changed({ by: undefined }), "consent_refused"],
+  "a yes by timeout": [changed({ by: "timeout" }), "consent_refused"],
+  "a yes without `by`": [changed({ by: undefined }), "consent_refused"],
   "a stop": [changed({ status: "stopped" }), "session_stopped"],
   "no receipt": [changed({ receipt: undefined }), "consent_mismatch"],
   "a receipt for other arguments": [() => yes(OTHER), "consent_mismatch"],
   "a receipt without a digest": [withReceipt({ action_digest: undefined }), "consent_mismatch"],
   "a receipt for a no": [withReceipt({ decision: "reject" }), "consent_mismatch"],
   "a receipt for a default": [withReceipt({ by: "timeout" }), "consent_mismatch"],
-  "a receipt of another session": [withReceipt({ session_id: "sess_2" }), "consent_mismatch"],
-  "a receipt of another question": [withReceipt({ reply_token: "rpl_2" }), "consent_mismatch"],
+  "a receipt from another session": [withReceipt({ session_id: "sess_2" }), "consent_mismatch"],
+  "a receipt for another question": [withReceipt({ reply_token: "rpl_2" }), "consent_mismatch"],
   "another signed document": [withReceipt({ type: "aaep:producer.manifest" }), "consent_mismatch"],
 };
 
-/** Results of a question that is not open. */
+/** Malformed results of `session.ask`. */
 const RESULTS = [null, [], "rpl_1", 7, {}, opened(7), opened("token"), opened("rpl_1\n"), opened(null), { reply_token: TOKEN }];
 
 describe("an answer", () => {
-  test("an honest yes runs it", async (t) => {
+  test("an honest yes runs the tool", async (t) => {
     const expected = { ran: ["5.00"], codes: [undefined] };
     assert.deepEqual(await overHttp(t, yes), expected);
     const outcome = await overWebSocket(async (peer, call) => {
@@ -175,7 +175,7 @@ describe("an answer", () => {
   });
 
   for (const [name, [answer, code]] of Object.entries(ANSWERS)) {
-    test(`${name} does not run it`, async (t) => {
+    test(`${name} does not run the tool`, async (t) => {
       const expected = { ran: [], codes: [code] };
       assert.deepEqual(await overHttp(t, answer), expected);
       const outcome = await overWebSocket(async (peer, call) => {
@@ -187,7 +187,7 @@ describe("an answer", () => {
   }
 
   for (const result of RESULTS) {
-    test(`the result ${JSON.stringify(result)} does not run it`, async (t) => {
+    test(`the result ${JSON.stringify(result)} does not run the tool`, async (t) => {
       const expected = { ran: [], codes: ["malformed_response"] };
       assert.deepEqual(await overHttp(t, yes, result === null || typeof result === "string" ? JSON.stringify(result) : result), expected);
       const outcome = await overWebSocket(async (peer, call) => {
@@ -201,7 +201,7 @@ describe("an answer", () => {
 
 describe("a message", () => {
   for (const text of ["", "yes", "null", "7", '"accept"', '["accept"]', `${"[".repeat(100_000)}`, '{"id":']) {
-    test(`${JSON.stringify(text.slice(0, 20))} is none, and nothing runs`, async () => {
+    test(`${JSON.stringify(text.slice(0, 20))} is not a valid message, and nothing runs`, async () => {
       for (const isAsked of [false, true]) {
         const outcome = await overWebSocket(async (peer, call) => {
           if (isAsked) peer.respond(call, opened());
@@ -215,7 +215,7 @@ describe("a message", () => {
     });
   }
 
-  test("a body of HTTP that is no JSON is refused", async (t) => {
+  test("an HTTP body that is not JSON is refused", async (t) => {
     for (const text of ["yes", "[".repeat(100_000)]) {
       const { ran, codes } = await overHttp(t, async () => text);
       assert.deepEqual(ran, []);
@@ -223,7 +223,7 @@ describe("a message", () => {
     }
   });
 
-  test("an error instead of a result does not run it", async () => {
+  test("an error instead of a result does not run the tool", async () => {
     for (const error of [{}, { code: "x", message: 7, data: 7 }, { code: -32022, data: { status: 422, findings: [7, null] } }]) {
       const { ran, codes } = await overWebSocket(async (peer, call) => {
         peer.write({ jsonrpc: "2.0", id: call.id, error, result: opened() });
@@ -235,7 +235,7 @@ describe("a message", () => {
   });
 });
 
-describe("questions that are confused", () => {
+describe("answers and responses for the wrong question", () => {
   test("answers to other questions do not count", async () => {
     const outcome = await overWebSocket(async (peer, call, stop) => {
       peer.respond(call, opened());
@@ -266,7 +266,7 @@ describe("questions that are confused", () => {
     assert.deepEqual(outcome.ran, []);
   });
 
-  test("the first of two answers counts, also before anybody waits for it", async () => {
+  test("the first of two answers counts, even if it arrives before anyone waits for it", async () => {
     for (const isEarly of [false, true]) {
       const outcome = await overWebSocket(async (peer, call) => {
         const accepted = await yes(call.params);
@@ -279,7 +279,7 @@ describe("questions that are confused", () => {
     }
   });
 
-  test("two questions with one token share no yes", async () => {
+  test("two questions with the same token do not share a yes", async () => {
     const asked: Call[] = [];
     const onCall = async (peer: Peer, call: Call) => {
       asked.push(call);
@@ -294,9 +294,9 @@ describe("questions that are confused", () => {
   });
 });
 
-describe("a connection that is lost in the middle", () => {
+describe("a connection that is lost while a question is open", () => {
   for (const isHonest of [true, false]) {
-    test(`is opened again, and ${isHonest ? "a yes" : "another yes"} on it ${isHonest ? "runs" : "does not run"} it`, async () => {
+    test(`is reopened, and ${isHonest ? "a yes runs" : "a yes to other arguments does not run"} the tool`, async () => {
       const asked: Call[] = [];
       const outcome = await overWebSocket(async (peer, call) => {
         asked.push(call);

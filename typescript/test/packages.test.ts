@@ -47,7 +47,7 @@ describe("the packages", () => {
     assert.deepEqual(readdirSync(installed).sort(), ["README.md", "dist", "package.json"]);
     const files = readdirSync(join(installed, "dist"), { recursive: true }) as string[];
     for (const file of files.filter((name) => name.endsWith(".js"))) {
-      // Nothing of Node is imported statically, and nothing of any framework.
+      // No Node module and no framework is imported statically.
       const imports = [...readFileSync(join(installed, "dist", file), "utf8").matchAll(/^(?:import|export) .*from "([^"]+)"/gm)].map((found) => found[1] as string);
       assert.deepEqual(imports.filter((name) => !name.startsWith(".")), [], file);
     }

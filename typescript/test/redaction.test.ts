@@ -137,7 +137,7 @@ describe("redaction", () => {
     assert.equal(out + stream.push("", true), "x [redacted] y");
   });
 
-  test("what people hear has no secrets, also if they are split", async (t) => {
+  test("texts that people hear contain no secrets, even if a secret is split across chunks", async (t) => {
     const listener = await Listener.connect(t, server.url);
     const own = connectHub({ url: server.url });
     t.after(() => own.close());

@@ -23,7 +23,7 @@ const ALL_ROWS_PREFIX: &str = "all rows up to level ";
 const OWN_MESSAGES: [(&str, &str); 5] = [
     (
         "whatever an agent sends, listeners receive only valid events",
-        "crates/cli/tests/rules/through_hub.rs::no_breach_of_a_rule_passes_the_hub",
+        "crates/cli/tests/rules/through_hub.rs::no_rule_violation_passes_the_hub",
     ),
     (
         "the events that the hub itself makes are valid",
@@ -55,7 +55,7 @@ pub(crate) fn check() -> Result<(), String> {
     if read(PAGE)? == page { Ok(()) } else { Err(format!("{PAGE} is stale: run `cargo xtask conformance`")) }
 }
 
-/// What a row is about, which decides which evidence it needs.
+/// The subject of a row, which determines the evidence that it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum RowKind {
     Message,
@@ -246,8 +246,8 @@ fn generate_page() -> Result<String, String> {
 Every requirement of AAEP, with our numbering, and the evidence that it is met. `cargo xtask conformance` generates this page
 from `{TABLE}` and the rules in `crates/aaep/src/rule`. CI fails when it is stale.
 
-An `s` after the section number marks a requirement that comes from the published schema. The levels and sentences are copied from
-the original list of requirements, so a sentence may repeat the \"not\" of its level. In it, `none` is a value of `coalesce_hint`, and
+An `s` after the section number marks a requirement that comes from the published schema. The levels and sentences follow our
+original list of requirements. A sentence may repeat the \"not\" of its level. `none` in a sentence is a value of `coalesce_hint`, and
 \"text only, not enforced\" means that the specification's text states the requirement and the published schema does not express it.
 
 Each row has a kind, which says what can prove it. `cargo xtask conformance` fails if a row about behaviour has only a rule as
@@ -263,7 +263,7 @@ sayso sends:
 The hub refuses an event that breaks a rule of the severity `error`. Rules that only cause a warning, such as the one about a missing
 summary, are up to the agent; the crate `sayso` follows them too.
 
-\"Not testable\" is what no program can test. \"Not yet\" is what sayso does not do, or what no test shows.
+\"Not testable\" marks a requirement that no program can test. \"Not yet\" marks one that sayso does not meet, or that no test shows.
 Rules without a row of their own settle contradictions in the specification, see [decisions.md](decisions.md): {}.
 
 | row | level | role | kind | requirement | evidence |

@@ -14,8 +14,8 @@ pub(crate) fn install(log: &StageLog) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// Installs the packages that the lock file in the folder `pins` pins by version and hash. Returns whether they were not
-/// installed before.
+/// Installs the packages that the lock file in the folder `pins` pins by version and hash. Returns `true` if it installed them,
+/// and `false` if they were already installed.
 pub(crate) fn install_pinned(log: &StageLog, pins: &Path, folder: &Path) -> Result<bool, String> {
     let install_error = |error: std::io::Error| format!("cannot install the npm packages: {error}");
     let marker = folder.join("installed");

@@ -169,7 +169,7 @@ fn execute(name: &str, work: StageWork<'_>, prints_directly: bool) -> (StageResu
     (result, TestCount::of(&text))
 }
 
-/// What failed and then passed when it ran again.
+/// The tests and stages that failed and then passed when they ran again.
 static FLAKY: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Records that something failed and then passed when it ran again. The summary names it, because it is a bug in the test

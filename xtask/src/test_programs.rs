@@ -114,7 +114,7 @@ fn run_test(log: &StageLog, test: &TestProgram, libraries: &str) -> Result<(), S
     log.redirect(again.args(["--exact", "--test-threads=1"]).args(&failed))?;
     let status = again.status().map_err(cannot_run)?;
     if !status.success() {
-        return Err(format!("{name} ended with {status}, also when it ran again"));
+        return Err(format!("{name} ended with {status}, even when it ran again"));
     }
     for test in failed {
         stage::report_flaky(format!("{name} {test}"));

@@ -21,7 +21,7 @@ pub struct QuestionDriver {
 /// The times of one question, in microseconds since the driver started.
 #[derive(Clone, Copy, Debug)]
 pub struct QuestionTimes {
-    /// When the question was sent. This is its stamp.
+    /// When the question was sent. The question's text contains this time, to match it with its delivery.
     pub sent: u64,
     /// When the agent got the response that the question is stored.
     pub stored: u64,

@@ -135,7 +135,7 @@ impl ManifestDocument {
     }
 }
 
-/// Whether the `type` of a document is that of a manifest. True for text that is not JSON, because it may be a manifest with a
+/// Whether a document has the `type` of a manifest. True for text that is not JSON, because it may be a manifest with a
 /// syntax error.
 fn has_manifest_type(json: &str) -> bool {
     let mut tape = Tape::default();

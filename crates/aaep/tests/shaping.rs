@@ -190,7 +190,7 @@ fn nothing_is_delivered_after_the_end_of_a_session() {
 }
 
 #[test]
-fn held_states_merge_held_progress_is_replaced_and_tools_stay_unchanged() {
+fn held_states_are_merged_and_held_progress_is_replaced_but_tools_are_unchanged() {
     let mut agent = SampleAgent::default();
     let mut listener = ShapingListener::new(with_rate(1));
     listener.push(&agent.started(0, SESSION_A));

@@ -406,7 +406,7 @@ impl PickOneOf for usize {
     }
 }
 
-/// Returns filters that include all types, also those of extensions.
+/// Returns filters that include all types, including those of extensions.
 fn include_all_types() -> EventFilters {
     let mut filters = EventFilters::new();
     filters.include = Some(vec!["*".to_owned()]);

@@ -107,7 +107,7 @@ impl Commitment {
         }
     }
 
-    /// Returns whether a message of this side with this id reported a result.
+    /// Returns whether this side reported a result in a message with this id.
     pub(crate) fn has_result(&self, sender: Role, reference: &Reference) -> bool {
         MessageId::parse(reference.as_str()).is_ok_and(|id| self.result_ids.contains(&(sender, id)))
     }

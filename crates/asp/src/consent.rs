@@ -46,7 +46,7 @@ pub enum ConsentError {
     #[error("only a COMMIT and the ACCEPT of a COMMIT can have a consent")]
     NotApplicable,
     /// The message has no consent.
-    #[error("there is no consent of a person")]
+    #[error("there is no person's consent")]
     Missing,
     /// The message has no canonical form.
     #[error("the message has no exact canonical form: {0}")]

@@ -25,25 +25,25 @@ const MAX_INTEGER: i64 = 1 << 53;
 #[non_exhaustive]
 pub enum MessagePackError {
     /// The bytes end too early.
-    #[error("the MessagePack ends too early")]
+    #[error("the MessagePack data ends too early")]
     TooShort,
     /// Bytes follow the value.
     #[error("bytes follow the MessagePack value")]
     TrailingBytes,
     /// The value is of a type that JSON does not have: binary data, an extension, or a single-precision number.
-    #[error("the MessagePack has a type that JSON does not have")]
+    #[error("the MessagePack data contains a type that JSON does not have")]
     UnsupportedType,
     /// A string is not UTF-8.
-    #[error("a string of the MessagePack is not UTF-8")]
+    #[error("a string in the MessagePack data is not UTF-8")]
     NotUtf8,
     /// A key is not a string, or occurs twice in one map.
-    #[error("a key of the MessagePack is no string or occurs twice")]
+    #[error("a key in the MessagePack data is not a string or occurs twice")]
     InvalidKey,
     /// A number is not finite, or an integer beyond 2^53.
-    #[error("a number of the MessagePack cannot be written exactly as JSON")]
+    #[error("a number in the MessagePack data cannot be written exactly as JSON")]
     InvalidNumber,
     /// The value is nested too deep.
-    #[error("the MessagePack is nested more than {MAX_DEPTH} deep")]
+    #[error("the MessagePack data is nested more than {MAX_DEPTH} levels deep")]
     TooDeep,
     /// The JSON text is too long.
     #[error("the message is too long")]

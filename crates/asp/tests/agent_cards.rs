@@ -11,7 +11,7 @@ fn signed(profile: &AgentProfile) -> AgentCard {
     AgentCard::sign(profile, &BUYER.keys).unwrap()
 }
 
-/// Signs a card as it is, also if its members are invalid.
+/// Signs a card without checking it, even if its members are invalid.
 fn sign(card: EditableJson, keys: &AgentKeys) -> String {
     let unsigned = card.without("signature");
     unsigned.clone().with_text("signature", &signature(&unsigned, keys)).write()

@@ -1,4 +1,4 @@
-//! The consent of a person in COMMIT and ACCEPT (D24).
+//! A person's consent in COMMIT and ACCEPT (D24).
 
 use asp::consent::{self, ConsentError};
 use asp::message::{Body, Commit, Consent};

@@ -24,7 +24,7 @@ fn json() -> impl Strategy<Value = serde_json::Value> {
 }
 
 proptest! {
-    /// What can be encoded comes back byte for byte, and what cannot is not encoded at all.
+    /// A text that can be encoded comes back byte for byte, and any other text is not encoded at all.
     #[test]
     fn an_encoded_text_comes_back_exactly(value in json()) {
         let text = value.to_string();
@@ -45,9 +45,9 @@ proptest! {
         }
     }
 
-    /// A changed byte never makes the decoder fail in another way than with an error.
+    /// After one byte was changed, decoding returns an error or another valid JSON text.
     #[test]
-    fn a_changed_byte_is_an_error_or_another_text(value in json(), index in any::<prop::sample::Index>(), byte in any::<u8>()) {
+    fn a_changed_byte_gives_an_error_or_another_text(value in json(), index in any::<prop::sample::Index>(), byte in any::<u8>()) {
         if let Some(mut bytes) = encode(&value.to_string()) {
             let index = index.index(bytes.len());
             bytes[index] = byte;
@@ -59,7 +59,7 @@ proptest! {
 }
 
 #[test]
-fn what_json_does_not_have_is_refused() {
+fn types_that_json_does_not_have_are_refused() {
     use MessagePackError::{
         InvalidKey, InvalidNumber, NotUtf8, TooDeep, TooLong, TooShort, TrailingBytes, UnsupportedType,
     };

@@ -171,7 +171,7 @@ impl CheckpointPause {
         }
     }
 
-    /// Ends the pause. Fails if the file may have changed meanwhile.
+    /// Ends the pause. Fails if the file may have changed in the meantime.
     fn end(self) -> Result<(), String> {
         match self {
             Self::Running(mut stream) => exchange(&mut stream, control::RESUME, control::RESUMED),

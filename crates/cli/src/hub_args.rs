@@ -16,7 +16,7 @@ use wire::UnixSocket;
 
 use crate::output::{describe_io_error, print_stderr, printable};
 
-/// The path that stands for the default socket path, where listeners look.
+/// The keyword in `unix:usual`, which stands for the default socket path.
 pub(crate) const DEFAULT_SOCKET_KEYWORD: &str = "usual";
 
 #[derive(clap::Args)]
@@ -63,14 +63,17 @@ impl HubArgs {
         self.certificate.apply(self.credentials.address(&self.url)?)
     }
 
-    /// Returns the address for the agents of the same hub.
+    /// Returns the URL at which agents connect to this hub.
     pub(crate) fn agent_url(&self) -> Result<String, String> {
         let url = complete_url(&self.url)?;
         Ok(match url.split_once("://") {
             Some(("ws", rest)) => format!("http://{rest}"),
             Some(("wss", rest)) => format!("https://{rest}"),
             Some(("grpc" | "grpcs", _)) => {
-                return Err("agents cannot connect over gRPC; check another address of the hub".to_owned());
+                return Err(
+                    "agents cannot connect over gRPC; run `sayso check` with another address of the hub"
+                        .to_owned(),
+                );
             }
             _ => url.into_owned(),
         })

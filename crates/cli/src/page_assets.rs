@@ -13,7 +13,7 @@ pub(crate) fn register(server: Server, has_demo_agent: bool) -> Server {
     server.with_assets(assets.collect()).with_handler(page::MARKDOWN_PATH, Box::new(handler))
 }
 
-/// Handles `POST /page/markdown`. Any caller gets a response, because it depends on nothing but the request.
+/// Handles `POST /page/markdown`. Any caller gets a response, because it depends only on the request.
 async fn parse_markdown(body: String) -> HttpResponse {
     // Long texts take milliseconds, in which the thread could not serve other connections.
     match tokio::task::spawn_blocking(move || page::parse_markdown(&body)).await {

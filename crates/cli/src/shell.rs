@@ -169,7 +169,7 @@ impl ScriptHub {
     }
 }
 
-/// What people hear when a question starts. The question itself follows.
+/// Returns the announcement at the start of a question. The question itself follows.
 fn ask_session_summary() -> LocalizedText {
     localized("A question from a script.", "Una pregunta de un script.", "Ìbéèrè láti inú ètò kan.")
 }

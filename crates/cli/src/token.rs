@@ -57,7 +57,7 @@ pub(crate) struct NewTokenArgs {
     /// Name that people hear for the agent. Without it the agent names itself, and the name counts as unverified.
     #[arg(long, value_name = "TEXT", requires = "agent_id")]
     display_name: Option<String>,
-    /// What a listener may hear, as agent:NAME or person:NAME. Can be repeated. Default: everything.
+    /// Agents or people that a listener may hear, as agent:NAME or person:NAME. Can be repeated. Default: everything.
     #[arg(long, value_name = "SCOPE")]
     scope: Vec<String>,
     /// How long the token is valid, such as 12h or 90d. Default: until it is revoked.
@@ -124,7 +124,7 @@ fn create(arguments: &NewTokenArgs) -> Result<ExitStatus, CommandError> {
     Ok(printed)
 }
 
-/// What happens after a change of the tokens of a cluster.
+/// The hint after a change of a cluster's tokens.
 const SHARED_HINT: &str = "The cluster uses the change within a second.";
 
 /// Changes the tokens of a cluster. If somebody else changes them at the same time, the change is made again.

@@ -11,7 +11,7 @@ fn ask(address: &str, arguments: &[&str]) -> CommandOutput {
 
 #[cfg(unix)]
 #[test]
-fn the_exit_code_of_ask_is_the_answer_of_the_person() {
+fn the_exit_code_of_ask_is_the_persons_answer() {
     let dangerous = ["--consequence", "The backups are gone.", "--risk", "high", "--irreversible"];
     for (typed, exit_code, stderr) in [("yes", 0, ""), ("no", 1, "sayso: no: the person refused\n")] {
         for arguments in [&[][..], &dangerous] {
@@ -33,7 +33,7 @@ fn the_exit_code_of_ask_is_the_answer_of_the_person() {
 
 #[cfg(unix)]
 #[test]
-fn a_question_of_a_script_is_heard_once() {
+fn a_question_from_a_script_is_heard_once() {
     let hub = HubProcess::start_in_memory();
     let mut listener = ListenProcess::start_connected(&hub.address, &[]);
     let address = hub.address.clone();

@@ -1,4 +1,4 @@
-//! Which node of a cluster owns which shard.
+//! Decides which node of a cluster owns which shard.
 //!
 //! Nodes know each other only through a table in the shared database ([`TableSnapshot`]). It names the owner of each
 //! shard, the epoch of the ownership, and the end of the owner's lease by the clock of the database. A [`Membership`] is the

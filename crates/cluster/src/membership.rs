@@ -12,11 +12,11 @@ const RENEWALS_PER_LEASE: u32 = 3;
 const MAX_PAUSE: Duration = Duration::from_millis(500);
 /// After a heartbeat without an answer, the next one follows after this part of the lease.
 const RETRIES_PER_LEASE: u32 = 10;
-/// A shard that stays free for this part of the lease is acquired also by nodes that have their fair share.
+/// A shard that stays free for this part of the lease is acquired even by nodes that have their fair share.
 const PATIENCE_PER_LEASE: u32 = 2;
 /// A node acquires nothing during this time after its start, or during a tenth of a short lease.
 const SETTLING_TIME: Duration = Duration::from_millis(500);
-/// A process that starts under a name that is still in use waits for this many leases, because the name may be that of an
+/// A process that starts under a name that is still in use waits for this many leases, because the name may belong to an
 /// earlier process that was killed.
 const LEASES_TO_WAIT_FOR_NAME: u32 = 2;
 /// Pause between two heartbeats, if the second one is early because a lease of another node ends.
@@ -46,9 +46,9 @@ pub enum Input {
     Stopped(ShardId),
     /// A hint that the table has changed. Without it, the node notices a change with its next heartbeat.
     TableChanged,
-    /// The node shall give all its shards away, but stay in the cluster.
+    /// Asks the node to give all its shards away but stay in the cluster.
     Drain,
-    /// The node shall give all its shards away and leave the cluster.
+    /// Asks the node to give all its shards away and leave the cluster.
     Leave,
 }
 
@@ -66,14 +66,14 @@ pub enum Action {
         /// The epoch that every commit checks.
         epoch: i64,
     },
-    /// Stop the shard, tell nobody anything after that, and report [`Input::Stopped`].
+    /// Stop the shard, send nothing on its behalf after that, and report [`Input::Stopped`].
     Stop {
         /// The shard.
         shard: ShardId,
         /// The reason.
         reason: StopReason,
     },
-    /// The node has released all its shards after [`Input::Drain`] or a request of an operator.
+    /// The node has released all its shards after [`Input::Drain`] or a request from an operator.
     Drained,
     /// The node has left the cluster after [`Input::Leave`].
     Left,
@@ -148,7 +148,7 @@ pub struct Membership {
     acquisition: Option<(PendingQuery, LeaseToken)>,
     leaving: Option<QueryId>,
     table: TableSnapshot,
-    /// Since when each free shard has been seen free.
+    /// When each free shard was first seen free.
     free_since: BTreeMap<ShardId, Duration>,
     /// Shards that this node gave away, with the time until which it leaves them to others.
     given_away: BTreeMap<ShardId, Duration>,

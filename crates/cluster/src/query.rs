@@ -1,4 +1,4 @@
-//! What a node asks of the database.
+//! The queries that a node sends to the database.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::{LeaseToken, ShardId, TableSnapshot};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueryId(pub(crate) u64);
 
-/// A query. Each one is one transaction. It may be performed also if its answer is lost.
+/// A query. Each one is one transaction. It may have been performed even if its answer is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Query {
-    /// Says that the node is alive, renews leases, and reads the table.
+    /// Reports that the node is alive, renews leases, and reads the table.
     Heartbeat {
         /// The leases to renew.
         renew: Vec<(ShardId, LeaseToken)>,
@@ -30,7 +30,7 @@ pub enum Query {
         /// How long the leases last from now.
         lease: Duration,
     },
-    /// Releases the shard if the token is still that of its owner. Raises the epoch, which refuses a commit that is still on its
+    /// Releases the shard if its owner still has this token. Raises the epoch, which refuses a commit that is still on its
     /// way.
     Release {
         /// The shard.

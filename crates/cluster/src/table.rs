@@ -103,7 +103,7 @@ pub struct ShardOwner {
 /// All nodes and shards at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableSnapshot {
-    /// The nodes, also those that have ended without leaving.
+    /// The nodes, including those that have ended without leaving.
     pub nodes: Vec<NodeEntry>,
     /// The shards. Their number is fixed when the table is created.
     pub shards: Vec<ShardEntry>,

@@ -130,7 +130,7 @@ fn a_refused_commit_of_an_earlier_acquisition_changes_nothing() {
 }
 
 #[test]
-fn a_heartbeat_of_before_the_acquisition_does_not_end_it() {
+fn a_heartbeat_from_before_the_acquisition_does_not_end_it() {
     let mut node = acquiring();
     let (acquisition, _) = only_query(&mut node);
     node.handle(Input::TableChanged, at(1));

@@ -22,7 +22,7 @@ pub const EXIT_GRACE: Duration = Duration::from_secs(5);
 /// How long the child and its group may take to exit after SIGTERM.
 pub const TERM_GRACE: Duration = Duration::from_secs(2);
 
-/// What the gate writes to its guard when it has ended everything itself.
+/// The message with which the gate dismisses its guard, after it has ended everything itself.
 const GUARD_DISMISSED: &[u8] = b"done";
 
 /// Why the program could not be started.
@@ -116,7 +116,7 @@ impl ChildProcess {
         status.map_or(1, exit_code)
     }
 
-    /// Ends the guard, because nothing of the group is left.
+    /// Ends the guard, because no process of the group is left.
     pub fn dismiss_guard(mut self) {
         if let Some(guard) = self.guard.take() {
             guard.dismiss();
@@ -246,7 +246,7 @@ impl Guard {
 pub fn watch(group: i32) {
     let mut message = Vec::new();
     let _ = io::stdin().lock().take(16).read_to_end(&mut message);
-    // Group 0 would be the guard's own, and 1 that of the system.
+    // Group 0 would be the guard's own, and group 1 the system's.
     if message != GUARD_DISMISSED
         && group > 1
         && let Some(group) = Pid::from_raw(group)

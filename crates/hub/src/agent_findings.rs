@@ -1,11 +1,11 @@
-//! Findings in the words of the agent API. The rules describe whole events; an agent sends only a part of an event, and has
+//! Findings in the terms of the agent API. The rules describe whole events; an agent sends only a part of an event, and has
 //! members that no event has.
 
 use aaep::event::EventType;
 use aaep::json::Doc;
 use aaep::rule::Finding;
 
-/// What the agent API requires, for rules whose own sentence names members that the hub supplies.
+/// The requirements of the agent API, for rules whose own sentence names members that the hub supplies.
 const AGENT_SENTENCES: [(&str, &str); 6] = [
     ("AAEP-4.2.1-1", "agent.state.changed must have a to_state"),
     ("AAEP-4.2.1s-1", "a state must have 1 to 64 characters"),

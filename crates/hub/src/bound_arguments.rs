@@ -156,7 +156,7 @@ fn compare(
     }
 }
 
-/// Says how two values differ. Long texts can begin alike; then the position is named at which they differ.
+/// Says how two values differ. Long texts can begin in the same way; then the position at which they differ is named.
 fn describe_values(name: &str, accepted: &JsonValue<'_>, actual: &JsonValue<'_>) -> String {
     let (mut was, mut is) = (display(accepted), display(actual));
     if let (Some(accepted), Some(actual)) = (accepted.text(), actual.text()) {

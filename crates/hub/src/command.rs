@@ -26,7 +26,7 @@ pub enum HubCommand {
         /// The message; `None` if it is malformed.
         request: Option<Box<SubscriptionRequest>>,
     },
-    /// Opens the replica of a subscription in another shard than its home. Only the front of the shards sends this.
+    /// Opens the replica of a subscription in a shard other than its home. Only the front of the shards sends this.
     AddSubscription {
         /// The `subscription.accepted` message of the home.
         accepted: String,

@@ -189,7 +189,7 @@ impl SaysoExtension<'_> {
     }
 }
 
-/// What a listener that joins late hears about a session.
+/// The state of a session, for a listener that joins late.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SessionSnapshot {
     /// Whether the hub wrote the event's text.
@@ -215,7 +215,7 @@ impl SessionSnapshot {
     }
 }
 
-/// What is verified about a session's agent.
+/// The verified facts about a session's agent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AgentVerification {
     /// Whether the agent's name is verified: its token contains the name, or a verified manifest does, or the agent is
@@ -225,7 +225,7 @@ pub(crate) struct AgentVerification {
     pub(crate) manifest: Option<ManifestNote>,
 }
 
-/// What a verified manifest says about an agent.
+/// The facts about an agent from its verified manifest.
 #[derive(Clone, Debug)]
 pub(crate) struct ManifestNote {
     /// What verified the manifest: `signature` or `hub`.

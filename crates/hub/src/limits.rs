@@ -16,7 +16,7 @@ pub struct HandoffLimits {
     pub max_open_per_agent: usize,
     /// Maximum number of open hand-offs in total.
     pub max_open_total: usize,
-    /// Maximum size of the context for whoever takes over, in bytes.
+    /// Maximum size of the context for the person who takes over, in bytes.
     pub max_context_bytes: usize,
 }
 

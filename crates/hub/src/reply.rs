@@ -80,7 +80,7 @@ pub enum HubReply {
         event_ids: Vec<Arc<str>>,
         /// The call ids of the request that AAEP does not allow.
         replaced_call_ids: Vec<ReplacedCallId>,
-        /// What the hub closed because an event of the request ended the session.
+        /// The items that the hub closed because an event of the request ended the session.
         closed: Vec<ClosedItem>,
     },
     /// The question is open.
@@ -101,7 +101,7 @@ pub enum HubReply {
     /// The request is malformed.
     Malformed(MalformedRequest),
     /// The requested session or subscription does not exist, or it belongs to another principal. Both cases look the
-    /// same, so that nobody learns about the sessions of others.
+    /// same, so that nobody learns about other principals' sessions.
     NotFound,
     /// The invitation does not exist, is used up or expired, or is for another agent. All cases look the same.
     InvitationNotFound,
@@ -419,7 +419,7 @@ seal::string_enum! {
 pub struct HandoffOutcome {
     /// How it was resolved.
     pub result: HandoffResult,
-    /// A message from whoever answered.
+    /// A message from the person who answered.
     pub note: Option<String>,
     /// The name of the token that answered.
     pub principal: Option<Arc<str>>,
@@ -572,7 +572,7 @@ pub enum MalformedRequest {
     #[error("the question must be a JSON object")]
     QuestionNotObject,
     /// The producer is not an object, or it names another agent.
-    #[error("producer must be an object, and its agent_id must be that of the token")]
+    #[error("producer must be an object, and its agent_id must be the token's")]
     InvalidProducer,
     /// The states that the author defines are invalid.
     #[error(transparent)]
@@ -602,7 +602,7 @@ pub enum MalformedRequest {
         max: usize,
     },
     /// The manifest and the token name different agents.
-    #[error("the agent_id of the manifest must be that of the token")]
+    #[error("the agent_id of the manifest must be the token's")]
     ManifestOfOtherAgent,
     /// The operator has configured a manifest for the agent.
     #[error("the operator of the hub has set the manifest of this agent")]

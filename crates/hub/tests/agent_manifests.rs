@@ -92,7 +92,7 @@ fn a_trusted_signature_verifies_the_name_for_sessions_of_that_agents_token_only(
     let anybody = Principal { agent_id: None, ..bank.clone() };
     let started = first_event(&mut harness, &anybody);
     assert!(!started.contains("Ada's Bank") && !started.contains("verified"), "{started}");
-    // The name of a token is stronger than that of a manifest.
+    // A token's name takes precedence over a manifest's.
     let named = Principal { naming: AgentNaming::Token("City Bank".into()), ..bank };
     let started = first_event(&mut harness, &named);
     assert!(started.contains(r#""agent_name":"City Bank""#) && !started.contains("Ada's Bank"), "{started}");

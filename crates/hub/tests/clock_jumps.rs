@@ -174,7 +174,7 @@ fn extreme_clock_values_break_nothing() {
 }
 
 #[test]
-fn an_event_of_the_hub_that_breaks_a_rule_is_logged() {
+fn a_hub_event_that_breaks_a_rule_is_logged() {
     let mut fixture = fixture();
     fixture.ask();
     // No timestamp can express this year, so the event about the expired question is rejected.

@@ -45,7 +45,7 @@ impl QuestionFixture {
         ]
     }
 
-    /// What a stranger learns: that its own session has no such question, or that it has no such session. Neither says
+    /// The replies to another agent: that its own session has no such question, or that it has no such session. Neither says
     /// whether the question exists.
     fn refusal(&self, session: &str) -> HubReply {
         if session == self.session { HubReply::NotFound } else { HubReply::QuestionNotFound }

@@ -1,4 +1,4 @@
-//! What the hub accepts from agents although AAEP itself is stricter: the hub completes or translates it.
+//! Input from agents that the hub accepts although AAEP itself is stricter: the hub completes or translates it.
 
 use crate::support::*;
 use aaep::ToolCallId;

@@ -106,7 +106,7 @@ fn a_receiver_takes_over_and_everybody_learns_it() {
             events[0]
         );
         assert!(events[0].contains(r#""to_state":"handing_off""#), "{}", events[0]);
-        assert!(!events[0].contains(&subscription), "listeners do not learn subscriptions of others");
+        assert!(!events[0].contains(&subscription), "listeners do not learn other listeners' subscriptions");
     }
     let done = r#"{"type":"aaep:agent.session.completed","summary_normal":"A person has it."}"#;
     assert!(matches!(hub.publish(&bank, &session, &[done]), HubReply::EventsPublished { .. }));
@@ -209,7 +209,7 @@ fn a_receiver_without_the_handoff_capability_gets_the_context_but_is_not_reachab
 }
 
 #[test]
-fn of_two_answers_in_one_turn_the_first_counts() {
+fn the_first_of_two_answers_in_one_turn_counts() {
     let (bank, ada, ben) = (agent("bank"), receiver("ada", &[]), receiver("ben", &[]));
     let mut hub = HubHarness::new();
     let (ada_sub, listener_id) = hub.connect_listener(&ada, HANDOFF_CAPABILITIES);

@@ -42,7 +42,7 @@ fn a_listener_from_the_start_receives_the_open_sessions_in_its_scope() {
     let events = attach_from_start(&mut harness, &ada, &subscription, 50);
     assert_eq!(event_types(&events), ["session.started", "state.changed"]);
     assert!(events.iter().all(|event| text_member(event, "session_id") == open), "{events:?}");
-    // What happens afterwards follows once.
+    // Later events follow once.
     harness.publish(&bank, &open, &[&to_state("deciding")]);
     assert_eq!(harness.take_events(ListenerId(50)).len(), 1);
 }
@@ -111,7 +111,7 @@ fn a_new_subscription_resumes_after_an_event_that_is_still_stored() {
 }
 
 #[test]
-fn exactly_the_events_after_the_last_one_are_replayed() {
+fn only_the_events_after_the_last_one_are_replayed() {
     for capabilities in ["{}", RATED, r#"{"coalesce_boundaries":["sentence"]}"#] {
         let mut harness = HubHarness::new();
         let (bank, ada) = (agent("bank"), listener("ada", &["agent:bank"]));
@@ -132,7 +132,7 @@ fn exactly_the_events_after_the_last_one_are_replayed() {
             let received: Vec<_> =
                 harness.take_events(connection).iter().map(|event| text_member(event, "event_id")).collect();
             if capabilities == RATED {
-                // State changes are merged, so the last one says it all.
+                // State changes are merged, so the last one is enough.
                 assert_eq!(received.last().is_some(), missed > 0, "{missed}");
                 assert!(missed == 0 || received.last().map(String::as_str) == ids.last().map(|id| &**id));
             } else {
@@ -166,7 +166,7 @@ fn listeners_with_the_same_terms_and_scope_share_a_group_until_the_last_one_leav
         harness.send_without_reply(&ada, HubCommand::Detach { listener, is_too_slow: false });
         assert_eq!(groups(&harness), expected);
     }
-    // A group that holds text back is not shared with a listener that has not heard what came before.
+    // A group that holds text back is not shared with a listener that has not heard the earlier text.
     let bank = agent("bank");
     let session = harness.start(&bank);
     harness.connect_listener(&ada, RATED);

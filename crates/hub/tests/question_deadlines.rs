@@ -80,7 +80,7 @@ fn an_extension_beyond_the_limit_is_ignored_silently() {
 }
 
 #[test]
-fn a_late_listener_learns_of_the_extension_before_the_question() {
+fn a_late_listener_learns_about_the_extension_before_the_question() {
     for after_crash in [false, true] {
         let mut fixture = open_question();
         fixture.harness.now += 60_000;

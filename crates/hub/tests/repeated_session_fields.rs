@@ -14,7 +14,7 @@ fn start(harness: &mut HubHarness, principal: &Principal, states: &str) -> HubRe
 }
 
 #[test]
-fn listeners_get_the_words_even_after_a_crash_and_after_joining_late() {
+fn listeners_get_the_states_text_even_after_a_crash_and_after_joining_late() {
     let mut harness = HubHarness::new();
     let (shop, ada, ben) = (agent("shop"), listener("ada", &[]), listener("ben", &[]));
     let (_, listener_id) = harness.connect_listener(&ada, "{}");
@@ -41,7 +41,7 @@ fn listeners_get_the_words_even_after_a_crash_and_after_joining_late() {
 }
 
 #[test]
-fn a_listener_gets_the_words_in_its_language() {
+fn a_listener_gets_the_states_text_in_its_language() {
     let mut harness = HubHarness::new();
     let (shop, ana) = (agent("shop"), listener("ana", &[]));
     let (_, listener_id) = harness.connect_listener(&ana, r#"{"languages":["es-MX"]}"#);

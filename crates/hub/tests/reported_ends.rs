@@ -1,4 +1,4 @@
-//! What an agent's connections are told: why a session ended, and each outcome once and only for their own questions.
+//! What an agent's connections learn: why a session ended, and each outcome once and only for their own questions.
 
 use crate::support::*;
 use hub::command::{AgentNotice, HubCommand, HubReply, MalformedRequest};
@@ -12,7 +12,7 @@ fn follow(session: &str) -> HubCommand {
 }
 
 #[test]
-fn a_connection_is_told_why_its_session_ended() {
+fn a_connection_learns_why_its_session_ended() {
     let cancelled = |by: &str| {
         format!(
             r#"{{"type":"aaep:agent.session.cancelled","cancelled_by":"{by}","summary_normal":"Stopped."}}"#
@@ -34,7 +34,7 @@ fn a_connection_is_told_why_its_session_ended() {
         harness.ask_on_connection(&bank, CONNECTION, follow(&session));
         let reply = harness.publish(&bank, &session, &[&event]);
         assert!(matches!(reply, HubReply::EventsPublished { .. }), "{event}: {reply:?}");
-        // A connection that follows afterwards is told the same.
+        // A connection that follows the session later learns the same.
         harness.ask_on_connection(&bank, OTHER_CONNECTION, follow(&session));
         for connection in [CONNECTION, OTHER_CONNECTION] {
             let notices = harness.take_notices(connection);
@@ -47,7 +47,7 @@ fn a_connection_is_told_why_its_session_ended() {
 }
 
 #[test]
-fn a_connection_that_starts_to_follow_is_not_told_the_answers_of_other_sessions() {
+fn a_connection_that_starts_to_follow_does_not_learn_the_answers_of_other_sessions() {
     let mut harness = HubHarness::new();
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     let (subscription, _) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
@@ -64,7 +64,7 @@ fn a_connection_that_starts_to_follow_is_not_told_the_answers_of_other_sessions(
 }
 
 #[test]
-fn each_connection_is_told_an_outcome_once_if_it_repeats_the_question_in_the_same_turn() {
+fn each_connection_learns_an_outcome_once_if_it_repeats_the_question_in_the_same_turn() {
     let mut harness = HubHarness::new();
     let (bank, ada) = (agent("bank"), listener("ada", &[]));
     let (subscription, _) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
@@ -107,7 +107,7 @@ fn sessions_of_an_agent_in_the_previous_process_end_and_no_others() {
 
 #[test]
 fn listeners_hear_that_an_agent_is_away_only_if_it_is() {
-    // What the agent does after its question, and whether it counts as away 10 s after its last request.
+    // The agent's actions after its question, and whether it counts as away 10 s after its last request.
     for (wait_ms, is_followed, waits, decision, is_away) in [
         (10_001, false, false, "accept", true),
         (10_000, false, false, "accept", false),
@@ -138,7 +138,7 @@ fn listeners_hear_that_an_agent_is_away_only_if_it_is() {
 }
 
 #[test]
-fn listeners_hear_that_an_agent_is_away_after_a_default_answer_of_nobody_never() {
+fn listeners_never_hear_that_an_agent_is_away_after_a_default_answer() {
     let low_risk = r#"{"action":"Book a room.","consequence":"It can be cancelled.","irreversible":false,"risk_level":"low","timeout_seconds":60,"default_decision":"accept","summary_normal":"May I book a room?"}"#;
     let limits = HubLimits { lease_ms: 600_000, ..HubLimits::default() };
     let mut harness = HubHarness::with(&limits, FaultyJournal::default(), START);

@@ -448,7 +448,7 @@ fn a_call_with_either_risk_needs_a_consent_for_the_same_arguments() {
 }
 
 #[test]
-fn a_critical_event_over_the_limit_leaves_the_session_as_it_was() {
+fn a_critical_event_over_the_limit_leaves_the_session_unchanged() {
     let limits = hub::HubLimits { criticals_per_minute: 0, ..hub::HubLimits::default() };
     let mut harness = HubHarness::with(&limits, FaultyJournal::default(), START);
     let bank = agent("bank");
@@ -515,7 +515,7 @@ fn a_second_question_about_the_same_action_breaks_a_rule() {
     harness.connect_listener(&listener("ada", &[]), REPLY_CAPABILITIES);
     let session = harness.start(&bank);
     assert!(matches!(harness.confirm(&bank, &session, TRANSFER), HubReply::QuestionOpened { .. }));
-    // The same words, and the same call in other words.
+    // The same text, and the same call with a different text.
     for question in [TRANSFER, &TRANSFER.replace("Transfer 500 euros to Ben.", "Send the money.")] {
         let reply = harness.confirm(&bank, &session, question);
         let HubReply::RuleViolations(findings) = &reply else { panic!("{reply:?}") };

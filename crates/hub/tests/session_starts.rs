@@ -64,7 +64,7 @@ fn a_parent_must_be_a_session_of_the_same_owner() {
 }
 
 #[test]
-fn the_producer_of_a_session_is_that_of_the_token_with_the_tokens_name() {
+fn the_producer_of_a_session_is_the_tokens_agent_with_the_tokens_name() {
     let named = Principal { naming: AgentNaming::Token("City Bank".into()), ..agent("bank") };
     let anybody = Principal { agent_id: None, ..agent("anybody") };
     for (principal, given, expected) in [

@@ -90,7 +90,7 @@ fn a_restored_backup_voids_every_invitation() {
 }
 
 #[test]
-fn a_connection_is_told_only_the_answers_to_the_questions_of_its_own_agent() {
+fn a_connection_learns_only_the_answers_to_its_own_agents_questions() {
     let mut harness = HubHarness::new();
     let (bank, helper, ada) = (agent("bank"), agent("helper"), listener("ada", &[]));
     let (subscription, _) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
@@ -163,7 +163,7 @@ fn named(producer: &str, event: &str) -> String {
     event.replacen('{', &format!(r#"{{"producer":"{producer}","#), 1)
 }
 
-/// Returns what was found in a request that breaks one rule.
+/// Returns the finding about a request that breaks one rule.
 fn violation(reply: HubReply) -> String {
     let HubReply::RuleViolations(findings) = reply else { panic!("{reply:?}") };
     findings[0].actual.clone()
@@ -226,7 +226,7 @@ fn only_the_producer_that_began_a_call_or_an_output_ends_it() {
 }
 
 #[test]
-fn the_state_after_an_answer_is_that_of_the_producer_that_asked() {
+fn the_state_after_an_answer_belongs_to_the_producer_that_asked() {
     let (mut harness, bank, helper, session) = shared_session();
     let ada = listener("ada", &["agent:bank"]);
     let (subscription, connection) = harness.connect_listener(&ada, REPLY_CAPABILITIES);

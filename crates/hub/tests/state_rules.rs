@@ -130,7 +130,7 @@ fn a_refused_call_is_compared_with_the_consent_for_the_same_tool_and_token() {
     assert!(other_tool.contains(r#"the consent was for the tool "delete""#), "{other_tool}");
     let unbound = refused(&tool_invoked(&unbound, "5.00"));
     assert!(!unbound.contains("the consent was for"), "{unbound}");
-    // A question that was rejected is no consent.
+    // A rejected question is not a consent.
     let token = text_member(&reply_json(harness.confirm(&bank, &session, TRANSFER)), "reply_token");
     harness.reply(&ada, &subscription, &token, "reject");
     let rejected = refusal(harness.publish(&bank, &session, &[&tool_invoked(&token, "5.00")]));

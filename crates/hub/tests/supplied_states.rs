@@ -137,7 +137,7 @@ fn an_agent_that_does_not_know_the_announced_states_may_name_the_one_that_it_kno
 }
 
 #[test]
-fn the_states_of_one_producer_are_not_those_of_another() {
+fn one_producers_states_do_not_count_as_anothers() {
     let mut harness = HubHarness::new();
     let bank = agent("bank");
     let body = r#"{"summary_normal":"Paying.","producers":[{"agent_id":"a"}]}"#;
@@ -168,7 +168,7 @@ fn the_states_of_one_producer_are_not_those_of_another() {
 }
 
 #[test]
-fn an_agent_may_not_name_a_state_that_it_never_was_in() {
+fn an_agent_may_not_name_a_state_that_it_was_never_in() {
     let mut fixture = Fixture::new();
     fixture.publish(&[&change(None, "deciding")]);
     fixture.publish(&[&invoked("call_1")]);

@@ -90,7 +90,7 @@ fn an_expired_token_is_not_among_the_valid_ones() {
     let expiring = Principal { expires_at: Some(START + 1_000), ..ada() };
     for (lifetime_ms, is_closed) in [(999, false), (1_000, true)] {
         harness.now = START;
-        // A subscription without an own expiry, so that only the set of tokens decides.
+        // A subscription without an expiry of its own, so that only the set of tokens decides.
         let (_, connection) = harness.connect_listener(&ada(), REPLY_CAPABILITIES);
         harness.now = START + lifetime_ms;
         set_valid(&mut harness, std::slice::from_ref(&expiring));

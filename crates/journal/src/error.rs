@@ -78,7 +78,7 @@ pub enum JournalError {
         /// The configured number.
         configured: i32,
     },
-    /// Another owner has taken the shard. Nothing of the failed call is stored, and the journal stays unusable.
+    /// Another owner has taken the shard. No part of the failed call is stored, and the journal stays unusable.
     #[error("another hub has taken over shard {shard}, so this one can no longer write to it")]
     OwnershipLost {
         /// The shard.

@@ -5,7 +5,7 @@
 //! - [`stored`]: the records that can be read back.
 //! - [`Retention`]: the limits for stored data.
 //! - [`JournalError`]: errors, grouped by how the caller can react.
-//! - [`MemoryJournal`] and [`SqliteJournal`]: the implementations. With the feature `postgres`, also `PostgresJournal`.
+//! - [`MemoryJournal`] and [`SqliteJournal`]: the implementations. `PostgresJournal` needs the feature `postgres`.
 //!
 //! Records, bodies, receipts and calls are opaque bytes. The journal does not know AAEP. It only tracks whether
 //! sessions are open or ended, questions undecided or decided, and decisions unspent or spent.

@@ -1,4 +1,4 @@
-//! Which shard of a hub a journal belongs to.
+//! The record of which shard of a hub a journal belongs to.
 
 /// The shard of a journal, which is recorded in it. The number of shards never changes, except from 1 to more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub struct ShardRecord {
     pub index: u16,
     /// The number of shards of the hub.
     pub count: u16,
-    /// Whether the hub once had a single shard, whose journal this is. Its sessions are for anybody.
+    /// Whether the hub once had a single shard, whose journal this is. It contains sessions of any person.
     pub was_single: bool,
 }
 

@@ -49,7 +49,7 @@ export class Announcer {
 
   /** Announces inside a dialog from now on, because not every screen reader reads live regions outside an open modal dialog. */
   moveInto(dialog) {
-    // What was said before would be out of date when the dialog closes.
+    // Earlier announcements would be out of date when the dialog closes.
     for (const region of Object.values(this.#regions.at(-1))) retireTexts(region);
     this.#regions.push(findLiveRegions(dialog));
   }

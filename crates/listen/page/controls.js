@@ -8,7 +8,7 @@ import { setParts } from "./announcer.js";
 import { errorText } from "./wording.js";
 
 const SETTINGS_KEY = "sayso.settings";
-/** The language about which the person was told that the page has no texts in it. */
+/** The language for which the person was informed that the page has no texts in it. */
 const LANGUAGE_NOTICE_KEY = "sayso.language-notice";
 /** Languages to choose from, in addition to the browser's. */
 const LANGUAGES = ["en", "es", "yo", "ar", "bn", "de", "fa", "fr", "he", "hi", "id", "it", "ja", "ko", "pl", "pt", "ru", "sw", "tr", "uk", "ur", "vi", "zh"];
@@ -35,13 +35,13 @@ export class Settings {
     byId("settings-form").addEventListener("change", (event) => (event.target.id === "notify" ? this.#handleNotify() : this.#handleChange()));
   }
 
-  /** Whether the person has not been told about this language yet. Remembers that they are told now. */
+  /** Whether the person has not been informed about this language yet. Records that they are informed now. */
   isNewLanguage(language) {
     try {
       if (localStorage.getItem(LANGUAGE_NOTICE_KEY) === language) return false;
       localStorage.setItem(LANGUAGE_NOTICE_KEY, language);
     } catch {
-      // Without storage, the person is told each time.
+      // Without storage, the person is informed each time.
     }
     return true;
   }
@@ -147,7 +147,7 @@ export function setUpRequestForm(onFailure) {
   });
 }
 
-/** Returns the name of a language in that language, as far as it is known, so that people find theirs whatever language the page is in. */
+/** Returns the name of a language in that language, if it is known, so that people find theirs whatever language the page is in. */
 function ownLanguageName(tag) {
   const own = ALL_LANGUAGES.find(({ lang }) => lang === tag);
   if (own !== undefined) return own.ownName;

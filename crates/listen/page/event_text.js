@@ -1,7 +1,7 @@
 // The text of every event that is not a question.
 
 import { phrases } from "./phrases.js";
-import { placeOf } from "./uri.js";
+import { describeUri } from "./uri.js";
 import { agentName, asObject, eventKind, formatDuration, joinParts, labelled, nameText, ownText, phraseAround, producerText, sanitize, shorten, stateLabel, summaryText, toolName, wordsOf } from "./wording.js";
 
 /**
@@ -14,7 +14,7 @@ export function describeEvent(event, verbosity, known = {}) {
   const summaryOr = (fallback) => (summary.length > 0 ? summary : [ownText(fallback)]);
   const says = (field) => typeof event[field] === "string" && event[field] !== "" && !(text ?? "").includes(event[field]);
   const field = (label, name, isSaid = true) => (isSaid && says(name) ? labelled(label, producerText(event, shorten(event[name]))) : []);
-  const place = (label, name) => (verbosity === "terse" ? [] : labelled(label, placeOf(event[name])));
+  const place = (label, name) => (verbosity === "terse" ? [] : labelled(label, describeUri(event[name])));
   const isDetailed = verbosity === "detailed";
   const agent = known.agent ?? agentName(event);
   switch (eventKind(event)) {
@@ -83,7 +83,7 @@ function isWorthSaying(ms, verbosity) {
   return Number.isFinite(ms) && ms >= ({ terse: 60000, detailed: 1000 }[verbosity] ?? 10000);
 }
 
-/** Returns how long a session took and how many tools it used, as far as the agent says so. */
+/** Returns how long a session took and how many tools it used, if the agent reports it. */
 export function describeTotals({ duration_ms: ms, tool_invocations_count: count }) {
   const took = Number.isFinite(ms) && ms >= 1000 ? [ownText(phrases.took(formatDuration(ms / 1000)))] : [];
   return [...took, ...(Number.isFinite(count) && count > 0 ? [ownText(phrases.usedTools(count))] : [])];

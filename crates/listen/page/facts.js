@@ -1,9 +1,9 @@
-// What an agent says about its sessions besides what is announced. The cards of sessions show it under "Details".
+// Facts from the agent's events that are not announced. The cards of sessions show them under "Details".
 
 import { describeActivity, describeTotals, hasText, stepText } from "./event_text.js";
 import { phrases } from "./phrases.js";
 import { describeContext } from "./question_call.js";
-import { placeOf } from "./uri.js";
+import { describeUri } from "./uri.js";
 import { asObject, eventKind, formatDuration, labelled, nameText, ownText, phraseAround, producerText, sanitize, shorten, toolName } from "./wording.js";
 
 /** Maximum number of agents, and of tools, that a session remembers. */
@@ -16,7 +16,7 @@ export class SessionFacts {
   #call;
   #handoff;
   #end;
-  /** The last event that says what the agent does, and the last one that says how far it is. */
+  /** The last event about the agent's activity, and the last one about its progress. */
   #activity;
   #progress;
   /** What the tools do, by name. */
@@ -83,7 +83,7 @@ export class SessionFacts {
     return this.#activity === undefined ? [] : describeActivity(this.#activity);
   }
 
-  /** Returns how far the agent is, as far as it says so: "Step 3 of 7. About 2 minutes left." */
+  /** Returns the agent's progress, if it reports it: "Step 3 of 7. About 2 minutes left." */
   position(at) {
     const { percent } = this.#progress ?? {};
     const done = stepText(this.#progress ?? {}) ?? (percent > 0 ? phrases.percent(Math.round(percent)) : undefined);
@@ -108,7 +108,7 @@ export class SessionFacts {
     return [...this.#agents.values()]
       .map((event) => {
         const { agent_version: version, model, manifest_uri: manifest } = asObject(event.producer);
-        return [...field(event, phrases.version, version), ...field(event, phrases.model, model), ...labelled(phrases.manifestPlace, placeOf(manifest))];
+        return [...field(event, phrases.version, version), ...field(event, phrases.model, model), ...labelled(phrases.manifestPlace, describeUri(manifest))];
       })
       .filter((line) => line.length > 0);
   }
@@ -128,7 +128,7 @@ export class SessionFacts {
 
   #handoffLines() {
     if (this.#handoff === undefined) return [];
-    return [[...labelled(phrases.handoffTarget, placeOf(this.#handoff.target_uri)), ...labelled(phrases.handoffContext, describeContext(this.#handoff.packaged_context))]];
+    return [[...labelled(phrases.handoffTarget, describeUri(this.#handoff.target_uri)), ...labelled(phrases.handoffContext, describeContext(this.#handoff.packaged_context))]];
   }
 
   #endLines() {
@@ -136,9 +136,9 @@ export class SessionFacts {
     if (end === undefined) return [];
     switch (eventKind(end)) {
       case "session.completed":
-        return [[...field(end, phrases.result, end.output_summary), ...labelled(phrases.resultPlace, placeOf(end.result_uri)), ...describeTotals(end)]];
+        return [[...field(end, phrases.result, end.output_summary), ...labelled(phrases.resultPlace, describeUri(end.result_uri)), ...describeTotals(end)]];
       case "session.errored":
-        return [[...field(end, phrases.errorCode, end.error_code), ...labelled(phrases.helpPlace, placeOf(end.error_uri))]];
+        return [[...field(end, phrases.errorCode, end.error_code), ...labelled(phrases.helpPlace, describeUri(end.error_uri))]];
       default:
         return [[...field(end, phrases.reason, typeof end.cancellation_reason === "string" ? end.cancellation_reason.replaceAll("_", " ") : undefined), ...field(end, phrases.partialResult, end.partial_result)]];
     }

@@ -2,7 +2,7 @@
 
 import { phrases } from "./phrases.js";
 import { describeContext } from "./question_call.js";
-import { placeOf } from "./uri.js";
+import { describeUri } from "./uri.js";
 import { asObject, labelled, phraseAround, producerText, sanitize, shorten } from "./wording.js";
 
 /** The order of the list. */
@@ -21,7 +21,7 @@ export function createHandoff(event, agent, askedAt) {
     reason: producerText(event, shorten(event.reason ?? "")),
     isUrgent: event.urgency_for_handoff === "high",
     rank: rank < 0 ? 1 : rank,
-    details: [labelled(phrases.handoffTarget, placeOf(event.target_uri)), labelled(phrases.handoffContext, describeContext(event.packaged_context))].filter((line) => line.length > 0),
+    details: [labelled(phrases.handoffTarget, describeUri(event.target_uri)), labelled(phrases.handoffContext, describeContext(event.packaged_context))].filter((line) => line.length > 0),
     askedAt,
     deadline: until,
     sentAnswer: undefined,
@@ -37,7 +37,7 @@ export function describeHandoffOutcome(event, agent, { outcome, note }, isOwn) {
     timeout: handoffOutcome.timeout,
     unreachable: handoffOutcome.unreachable,
   }[outcome];
-  // The note is the text of a person, in a language that the hub does not know.
+  // The note was written by a person, in a language that the hub does not know.
   const said = typeof note === "string" && !isOwn ? { text: shorten(sanitize(note)), lang: "", dir: "auto" } : undefined;
   return [...phraseAround(phrase ?? handoffOutcome.withdrawn, agent), ...labelled(phrases.handoffNote, said)];
 }

@@ -16,8 +16,8 @@ export function isMarkdown(contentType) {
 }
 
 /**
- * Asks the hub to parse an output. `parts` is its text so far, cut where the agent did something else. Returns `blocks` (the tree),
- * `spoken` (the text to announce so far) and `isHeld` (whether more text waits for the end of its block), or `undefined`.
+ * Asks the hub to parse an output. `parts` is its text so far, split wherever another event of the agent came in between. Returns
+ * `blocks` (the tree), `spoken` (the text to announce so far) and `isHeld` (whether more text waits for the end of its block), or `undefined`.
  */
 export async function parseMarkdown({ parts, complete }) {
   if (parts.reduce((sum, part) => sum + part.length, 0) > MAX_MARKDOWN_CHARS) return undefined;
@@ -44,7 +44,7 @@ export function createMarkdown(blocks, dir) {
 
 const INLINE_ELEMENTS = { emphasis: "em", strong: "strong", deleted: "del" };
 
-/** Creates a node of the tree: `{ kind, children, … }`, or a text. An unknown kind is replaced by its content. */
+/** Creates the DOM nodes for a node of the tree, `{ kind, children, … }`, or for a text. An unknown kind is replaced by its content. */
 function createNode(node, dir) {
   if (typeof node === "string") return [sanitize(node)];
   const { kind, children = [] } = node;

@@ -105,7 +105,7 @@ function isIrreversible(event) {
 }
 
 /**
- * Returns the badges of a question: the risk, and whether the action can be undone, each with a `kind` and a `text`. No text of the agent
+ * Returns the badges of a question: the risk, and whether the action can be undone, each with a `kind` and a `text`. No text from the agent
  * replaces them.
  */
 function readRisks(event) {

@@ -88,7 +88,7 @@ export class Questions {
     this.#announcer.interrupt();
   }
 
-  /** Redraws the list and the cards in the current language. An open dialog stays as it is, because the person is reading it. */
+  /** Redraws the list and the cards in the current language. An open dialog is not redrawn, because the person is reading it. */
   translate() {
     document.getElementById("question-list").replaceChildren();
     for (const card of this.#cards.values()) card.draw();

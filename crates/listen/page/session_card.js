@@ -126,7 +126,7 @@ export class SessionCard {
     this.#drawStepSummary();
   }
 
-  /** Draws what the agent does now and how far it is, as long as it is working. */
+  /** Draws the agent's current activity and progress while it is working. */
   #drawActivity() {
     const { session } = this;
     const isWorking = session.ended === undefined && session.state !== "awaiting_input";
@@ -167,7 +167,7 @@ export class SessionCard {
     this.#meta.replaceChildren(createBadge(`${badge}.`, state), " ", ...parts);
   }
 
-  /** Returns since when the session has been running, or when it started and how long it took. */
+  /** Returns the text about the start of a running session, or about the start and the duration of an ended one. */
   #describeTime() {
     const { startedAt, endedAt } = this.session;
     const started = createTime(startedAt, false);

@@ -1,25 +1,25 @@
-// URIs as a person can hear them, and which of them may become links.
+// The speakable form of URIs, and the check whether one may become a link.
 
 import { sanitize } from "./wording.js";
 
 /** Maximum length of the spoken part of a URI, in characters. */
-const MAX_PLACE_CHARS = 80;
+const MAX_SPOKEN_CHARS = 80;
 
 /**
- * Returns a part for a URI: what a person can listen to (the host, the number or address of `tel:` and `mailto:`, or else the last part of the
- * path), with the web address if it is one.
+ * Returns the speakable form of a URI: the host, the number or address of `tel:`, `sip:` and `mailto:`, or otherwise the last path segment.
+ * Adds `href` if it is a web address.
  */
-export function placeOf(uri) {
+export function describeUri(uri) {
   const [, scheme, rest] = /^([A-Za-z][A-Za-z0-9+.-]*):([^?#]*)/.exec(typeof uri === "string" ? uri : "") ?? [];
   if (scheme === undefined) return undefined;
   const lastSegment = (path) => path.replace(/\/+$/, "").split(/[/:]/).at(-1);
   const [, authority, path] = /^\/\/([^/]*)(.*)$/.exec(rest) ?? [];
-  let place;
-  // What precedes an @ could look like another host.
-  if (authority) place = authority.split("@").at(-1).replace(/:\d*$/, "");
-  else if (["tel", "mailto", "sip"].includes(scheme)) place = rest;
-  else place = lastSegment(path ?? rest);
-  const text = [...sanitize(place)].slice(0, MAX_PLACE_CHARS).join("");
+  let spokenPart;
+  // The text before an @ could look like another host.
+  if (authority) spokenPart = authority.split("@").at(-1).replace(/:\d*$/, "");
+  else if (["tel", "mailto", "sip"].includes(scheme)) spokenPart = rest;
+  else spokenPart = lastSegment(path ?? rest);
+  const text = [...sanitize(spokenPart)].slice(0, MAX_SPOKEN_CHARS).join("");
   const href = parseWebAddress(uri)?.href;
   return text === "" ? undefined : { text, lang: "", dir: "auto", ...(href === undefined ? {} : { href }) };
 }

@@ -35,7 +35,7 @@ export function phraseAround(phrase, text) {
   return [...(before.trim() === "" ? [] : [ownLeadIn(before.trim())]), middle, ...(after.trim() === "" ? [] : [ownLeadIn(after.trim())])];
 }
 
-/** Creates the parts of a label of the page and a text of the producer. Without a text, there are no parts. */
+/** Creates the parts of one of the page's labels and a text from the producer. Without a text, there are no parts. */
 export function labelled(label, part) {
   return part === undefined || part.text === "" ? [] : [ownText(label), part];
 }

@@ -5,7 +5,7 @@ use std::ops::{Deref, Range};
 
 use unicode_normalization::char::is_combining_mark;
 
-/// The text of an announcement. It knows which of its parts an agent wrote; sayso wrote the rest.
+/// The text of an announcement. It records which parts an agent wrote; sayso wrote the rest.
 ///
 /// The author is known from how the text was composed and never from what it says, so an agent cannot have sayso's sentences
 /// treated as its own by repeating them.

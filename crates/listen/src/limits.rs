@@ -18,12 +18,13 @@ seal::defaults! {
         /// Maximum number of outputs per session whose position is tracked.
         pub outputs_per_session: usize = 16,
         /// Maximum number of bytes of a list, a table, code or a quote in Markdown that are held until it is complete. Beyond it,
-        /// the complete part is announced without its length. Less than 256 counts as 256.
+        /// the complete part is announced without saying how many items, rows or lines there are. Less than 256 counts as 256.
         pub markdown_hold_bytes: usize = 16_384,
         /// How long a list, a table, code or a quote in Markdown is held until it is complete. After that, the complete part is announced
-        /// without its length.
+        /// without saying how many items, rows or lines there are.
         pub markdown_hold: Duration = Duration::from_secs(5),
-        /// Maximum number of unfinished outputs in Markdown. Beyond it, the oldest one is announced up to its last character.
+        /// Maximum number of unfinished outputs in Markdown. Beyond it, the remaining text of the oldest
+        /// one is announced, even if it is incomplete.
         pub markdown_outputs: usize = 64,
         /// Number of code blocks kept to be read on request.
         pub code_blocks: usize = 100,

@@ -19,7 +19,7 @@ pub struct ManifestPolicy {
     pub limits: SubscriberLimits,
 }
 
-/// What is known about a hub's identity.
+/// The known facts about a hub's identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ManifestStatus {
@@ -135,7 +135,7 @@ impl ManifestPolicy {
             Err(ManifestError::EmbeddedKey | ManifestError::UnknownKey(_)) => {
                 ManifestStatus::Invalid(ManifestFault::UntrustedSignature)
             }
-            // Text that is no manifest at all, such as an HTML page, is malformed rather than wrongly signed.
+            // Text that is not a manifest at all, such as an HTML page, is malformed rather than wrongly signed.
             Err(ManifestError::Jws(why)) if why != JwsError::Malformed => {
                 ManifestStatus::Invalid(ManifestFault::UntrustedSignature)
             }

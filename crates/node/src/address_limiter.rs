@@ -35,7 +35,7 @@ impl AddressLimiter {
     }
 }
 
-/// Returns what one client can be expected to have of the address space: an IPv4 address, or an IPv6 network of 64 bits.
+/// Returns the part of the address space that one client can be expected to control: an IPv4 address, or an IPv6 network of 64 bits.
 fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

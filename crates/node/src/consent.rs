@@ -1,7 +1,7 @@
 //! Messages that bind only after a person's yes, and escalations that a person decides.
 //!
 //! A COMMIT, or the ACCEPT of one, is signed and stored only together with the record that the person accepted exactly this body.
-//! No, silence, a stopped session, a hub that cannot be reached, or a crash: nothing is sent.
+//! After a no, silence, a stopped session, a crash, or if the hub cannot be reached, nothing is sent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +53,7 @@ impl Node {
             return Err(refuse("a message that waits for a person cannot have constraints".to_owned()));
         }
         if asp::consent::read(&body).is_some() {
-            return Err(refuse("only the node itself adds the consent of a person".to_owned()));
+            return Err(refuse("only the node itself adds a person's consent".to_owned()));
         }
         self.check_allowed(handle, state, &body)?;
         let question = self.question(handle, state, &body).map_err(&refuse)?;
@@ -88,7 +88,7 @@ impl Node {
         Ok(SendOutcome::AwaitingConsent { reply_token: asked.reply_token })
     }
 
-    /// Asks in the hub's session of this session, after everything that happened before was told.
+    /// Asks in the hub's session of this session, after everything that happened before was announced.
     async fn ask_hub(
         &self,
         handle: &SessionHandle,
@@ -296,7 +296,7 @@ impl Node {
             SessionRecord::Step(StoredStep::from(&sent)),
         ];
         self.commit(&mut state, Batch::of_session(handle.info.id, records)).await?;
-        self.peers().escrow.promise(&handle.info, state.participant.session());
+        self.peers().escrow.reserve(&handle.info, state.participant.session());
         state.consent = None;
         state.last_consent = Some((request.clone(), outcome));
         self.counters.sent.increment(performative);
@@ -366,7 +366,7 @@ impl Node {
         self.peers().escrow.forget_promise(handle.info.id);
         loop {
             match self.store_refusal(handle, request, reason.clone()).await {
-                // Without the record, the session would wait for this answer for ever.
+                // Without the record, the session would wait for this answer forever.
                 Err(NodeError::Storage(_)) => tokio::time::sleep(STORAGE_RETRY_DELAY).await,
                 result => return Self::log_failure(handle.info.id, result),
             }
@@ -397,7 +397,7 @@ impl Node {
         self.finish_change(handle, &mut state).await
     }
 
-    /// Checks whether the session machine would accept a message of ours now.
+    /// Checks whether the session machine would accept this node's message now.
     fn check_allowed(
         &self,
         handle: &SessionHandle,
@@ -418,7 +418,7 @@ impl Node {
         session.handle_message(&message).map(drop).map_err(NodeError::Refused)
     }
 
-    /// Returns the question about a message of ours.
+    /// Returns the question about one of this node's messages.
     fn question(
         &self,
         handle: &SessionHandle,
@@ -466,7 +466,7 @@ impl Node {
         })
     }
 
-    /// The checks for a message of ours: only the escrow can fail, because it is our own money or the peer's promise.
+    /// The checks for one of this node's messages: only the escrow can fail, because it is this node's own money or the peer's promise.
     pub(crate) fn checks_of_own_message(
         &self,
         handle: &SessionHandle,

@@ -3,9 +3,9 @@
 //! In a debug build, the environment variable `SAYSO_ASP_CRASH_AT=POINT:N` aborts the process when it passes the named point
 //! for the N-th time. A release build ignores the variable.
 //!
-//! The points: `request.before` and `request.after` (a request of the agent's program), `store.before` and `store.after` (a
-//! commit to the journal), `deliver.before` and `deliver.after` (a message of ours, and the peer's answer), `receive.before`
-//! and `receive.after` (a message of the peer, before the answer is sent).
+//! The points: `request.before` and `request.after` (a request from the agent's program), `store.before` and `store.after` (a
+//! commit to the journal), `deliver.before` and `deliver.after` (a message from this node, and the peer's answer), `receive.before`
+//! and `receive.after` (a message from the peer, before the answer is sent).
 
 /// Passes a crash point.
 #[cfg(debug_assertions)]

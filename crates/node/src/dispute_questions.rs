@@ -24,13 +24,13 @@ use crate::records::NodeRecord;
 /// The answers that a person can choose.
 pub(crate) const JUSTIFIED: &str = "justified";
 pub(crate) const NOT_JUSTIFIED: &str = "not_justified";
-/// Who decided, in the resolution.
+/// The value in the resolution if a person decided.
 const PERSON: &str = "person";
 /// The delays between attempts to reach the hub.
 const BACKOFF: Backoff =
     Backoff::new(std::time::Duration::from_millis(500), std::time::Duration::from_mins(1));
 
-/// What is known about the question to a person.
+/// The state of the question to a person.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DisputeQuestionState {
     /// How often a person was asked.
@@ -203,7 +203,7 @@ impl Node {
             record: DisputeRecord::Answered { id: dispute.dispute_id.clone(), receipt, signature }.to_json(),
         }];
         records.extend(resolution_records(dispute, &resolution));
-        // The dispute may have been withdrawn meanwhile.
+        // The dispute may have been withdrawn in the meantime.
         let _resolving = self.resolving.lock().await;
         self.peers().check_resolution(&resolution).map_err(|error| error.to_string())?;
         self.append_node_records(records).await.map_err(|error| error.to_string())?;

@@ -17,7 +17,7 @@ use crate::dispute_questions::{OpenQuestion, agreed_commitment};
 use crate::node::Node;
 use crate::records::NodeRecord;
 
-/// A complaint of the agent's program.
+/// A complaint from the agent's program.
 #[derive(Clone, Debug)]
 pub(crate) struct DisputeRequest {
     pub(crate) reason: DisputeReason,
@@ -77,7 +77,7 @@ impl Node {
         self.peers().dispute_to_json(&id).ok_or(NodeError::UnknownSession)
     }
 
-    /// Records how a person decided a dispute, or that the complaint was taken back. Returns the dispute as JSON.
+    /// Records how a person decided a dispute, or that the complaint was withdrawn. Returns the dispute as JSON.
     pub(crate) async fn resolve_dispute(
         self: &Arc<Self>,
         id: &DisputeId,
@@ -139,7 +139,7 @@ impl Node {
     }
 }
 
-/// Returns the facts of a resolution: the resolution itself, and what it means for trust.
+/// Returns the facts of a resolution: the resolution itself, and its effects on trust.
 pub(crate) fn resolution_records(dispute: &Dispute, resolution: &Resolution) -> Vec<NodeRecord> {
     let record = DisputeRecord::Resolved(resolution.clone()).to_json();
     let mut records = vec![NodeRecord::Dispute { record }];
@@ -161,7 +161,7 @@ pub(crate) enum DisputeRecord {
         id: DisputeId,
         reason: String,
     },
-    /// The person is to be asked again.
+    /// The person must be asked again.
     AskAgain {
         id: DisputeId,
     },

@@ -1,4 +1,4 @@
-//! What the transitions of a session mean for trust and money.
+//! The effects of a session's transitions on trust and money.
 
 use std::sync::Arc;
 
@@ -36,23 +36,23 @@ impl Node {
         records
     }
 
-    /// Like [`Self::effects_of`], but nothing after the effects of the session's end.
-    pub(crate) fn effects_once(
+    /// Like [`Self::effects_of`], but returns nothing once the session's end has been recorded.
+    pub(crate) fn effects_until_end(
         &self,
         info: &SessionInfo,
         state: &mut SessionState,
         transitions: &[Transition],
         now: UnixMillis,
     ) -> Vec<NodeRecord> {
-        if state.is_end_booked {
+        if state.is_end_recorded {
             return Vec::new();
         }
         let is_end = |effect: &Effect| matches!(effect, Effect::SessionEnded(_));
-        state.is_end_booked = transitions.iter().any(|transition| transition.effects.iter().any(is_end));
+        state.is_end_recorded = transitions.iter().any(|transition| transition.effects.iter().any(is_end));
         self.effects_of(info, transitions, now)
     }
 
-    /// What this node knows about a message of the peer.
+    /// What this node knows about a message from the peer.
     pub(crate) fn checks_of_message(
         &self,
         handle: &SessionHandle,
@@ -64,8 +64,8 @@ impl Node {
         ReceiverChecks { is_funded: self.is_funded(handle, state, body), ..checks }
     }
 
-    /// Returns whether the escrow of the commitment that a message accepts is covered, or there is none. The money is then
-    /// promised to this session, so that it does not cover another one at the same time.
+    /// Returns true if the message accepts no commitment with escrow, or its escrow is covered. In the latter case, the money is
+    /// reserved for this session.
     pub(crate) fn is_funded(
         &self,
         handle: &SessionHandle,
@@ -77,7 +77,7 @@ impl Node {
         let session = state.participant.session();
         let is_funded = peers.escrow.is_funded(&handle.info, session, body, &self.config.policy, level);
         if is_funded && matches!(body, asp::message::Body::Accept(_)) {
-            peers.escrow.promise(&handle.info, session);
+            peers.escrow.reserve(&handle.info, session);
         }
         is_funded
     }
@@ -121,8 +121,8 @@ impl Node {
             .ok_or_else(|| NodeError::UnknownPeer(agent.to_string()))
     }
 
-    /// Fetches the card of an agent from its own node. The card may be pinned: it is new, and the node pins new cards, or it
-    /// is the pinned card or its successor.
+    /// Fetches an agent's card from that agent's node. Returns it only if it can be pinned: it is new and new cards are trusted, or
+    /// it is the pinned card or its successor.
     pub(crate) async fn fetch_peer_card(&self, agent: &asp::AgentUri) -> Result<AgentCard, NodeError> {
         let url = format!("{}{}", agent.default_endpoint(), AgentCard::WELL_KNOWN_PATH);
         let unusable = |reason: &str| NodeError::UnusableCard(url.clone(), reason.to_owned());
@@ -144,7 +144,7 @@ impl Node {
     }
 }
 
-/// Returns what the end of a session says about the peer.
+/// Returns the trust events about the peer that follow from the end of a session.
 fn trust_records(info: &SessionInfo, outcome: &SessionOutcome, now: UnixMillis) -> Vec<NodeRecord> {
     let peer_role = info.role.other();
     let mut kinds = Vec::new();

@@ -1,4 +1,4 @@
-//! Sessions that have ended, kept for a while, because rebuilding one verifies every message of it again.
+//! An LRU cache of ended sessions. Rebuilding one means verifying all its messages again.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -7,20 +7,20 @@ use asp::SessionId;
 
 use crate::session::SessionHandle;
 
-/// Maximum size of the messages of all kept sessions together, in bytes.
+/// Maximum size of the messages of all cached sessions together, in bytes.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// The ended sessions that were used last.
+/// The most recently used ended sessions.
 #[derive(Debug, Default)]
-pub(crate) struct EndedSessions {
+pub(crate) struct EndedSessionCache {
     sessions: HashMap<SessionId, (Arc<SessionHandle>, usize)>,
-    /// The session that was used last is at the end.
+    /// The most recently used session is at the end.
     order: VecDeque<SessionId>,
     bytes: usize,
 }
 
-impl EndedSessions {
-    /// Returns a session, if it is kept.
+impl EndedSessionCache {
+    /// Returns a session, if it is cached.
     pub(crate) fn get(&mut self, id: SessionId) -> Option<Arc<SessionHandle>> {
         let (handle, _) = self.sessions.get(&id)?;
         self.order.retain(|other| *other != id);
@@ -28,8 +28,7 @@ impl EndedSessions {
         Some(handle.clone())
     }
 
-    /// Keeps a session, and drops those that were not used for the longest time if there are too many. `bytes` is the size of
-    /// its messages.
+    /// Adds a session, and evicts the least recently used ones above the limits. `bytes` is the size of its messages.
     pub(crate) fn insert(&mut self, handle: Arc<SessionHandle>, bytes: usize, max_sessions: usize) {
         let id = handle.info.id;
         self.remove(id);

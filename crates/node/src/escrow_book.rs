@@ -1,4 +1,4 @@
-//! The escrow ledger of a node, and the money that is promised but not held yet.
+//! The escrow ledger of a node, and the money that is reserved but not held yet.
 
 use std::collections::HashMap;
 
@@ -14,12 +14,12 @@ use seal::{Digest, UnixMillis, base64url};
 use crate::policy::Policy;
 use crate::records::{NodeRecord, SessionInfo};
 
-/// The ledger, folded from its stored entries.
+/// The ledger, rebuilt from its stored entries.
 #[derive(Debug, Default)]
 pub(crate) struct EscrowBook {
     ledger: EscrowLedger,
     /// The deposits of commitments that we have accepted, until the peer has stored our ACCEPT and the money is held.
-    promised: HashMap<SessionId, Deposit>,
+    reserved: HashMap<SessionId, Deposit>,
 }
 
 impl EscrowBook {
@@ -27,7 +27,7 @@ impl EscrowBook {
     pub(crate) fn apply(&mut self, entry: &str) {
         let applied = LedgerEntry::parse(entry).map_err(|error| error.to_string()).and_then(|entry| {
             if let LedgerOperation::Hold { id, .. } = &entry.operation {
-                self.promised.remove(&id.session_id);
+                self.reserved.remove(&id.session_id);
             }
             self.ledger.apply(&entry).map_err(|error| error.to_string())
         });
@@ -36,7 +36,7 @@ impl EscrowBook {
         }
     }
 
-    /// Returns the entries for the deposits in the policy file that are not booked yet. Each line of the file is booked once.
+    /// Returns the entries for the deposits in the policy file that are not recorded yet. Each line of the file is recorded once.
     pub(crate) fn new_deposits(&self, policy: &Policy, now: UnixMillis) -> Vec<NodeRecord> {
         let mut counts: HashMap<String, usize> = HashMap::new();
         let credits = policy.deposits.iter().filter_map(|(agent, amount, currency)| {
@@ -80,29 +80,29 @@ impl EscrowBook {
             && self.can_cover(info.id, &deposit)
     }
 
-    /// Remembers the deposit of a commitment that we accept, so that the same money does not cover another one.
-    pub(crate) fn promise(&mut self, info: &SessionInfo, session: Option<&AspSession>) {
+    /// Reserves the deposit of a commitment that this node accepts, so that the same money does not cover another one.
+    pub(crate) fn reserve(&mut self, info: &SessionInfo, session: Option<&AspSession>) {
         let deposit = session.and_then(AspSession::commitment).and_then(|commitment| {
             let id =
                 EscrowId { session_id: info.id, commitment_id: commitment.commit().commitment_id.clone() };
             deposit(info, commitment).filter(|_| self.ledger.deposit(&id).is_none())
         });
         if let Some(deposit) = deposit {
-            self.promised.insert(info.id, deposit);
+            self.reserved.insert(info.id, deposit);
         }
     }
 
-    /// Returns what happened to the escrow of a commitment.
+    /// Returns the status of a commitment's escrow.
     pub(crate) fn status(&self, id: &EscrowId) -> Option<EscrowStatus> {
         self.ledger.deposit(id).map(|(_, status)| status)
     }
 
-    /// Forgets a promise that was rolled back, or whose session has ended.
+    /// Releases the reservation of a session whose acceptance was rolled back, or that has ended.
     pub(crate) fn forget_promise(&mut self, session: SessionId) {
-        self.promised.remove(&session);
+        self.reserved.remove(&session);
     }
 
-    /// Returns the entries for escrows that are paid in or out, in the order of the effects.
+    /// Returns the entries for escrows that are funded or paid out, in the order of the effects.
     pub(crate) fn records_of(
         &self,
         info: &SessionInfo,
@@ -116,7 +116,7 @@ impl EscrowBook {
         if effects.peek().is_none() {
             return Vec::new();
         }
-        // Money can be paid in and out by the same message, so each entry is planned after the earlier ones.
+        // The same message can fund an escrow and pay it out, so each entry is planned after the earlier ones.
         let mut ledger = self.ledger.clone();
         let mut records = Vec::new();
         for effect in effects {
@@ -132,8 +132,8 @@ impl EscrowBook {
     }
 
     fn can_cover(&self, session: SessionId, deposit: &Deposit) -> bool {
-        let promised: u128 = self
-            .promised
+        let reserved: u128 = self
+            .reserved
             .iter()
             .filter(|(other, promise)| {
                 **other != session
@@ -143,7 +143,7 @@ impl EscrowBook {
             .map(|(_, promise)| promise.amount.billionths())
             .sum();
         let balance = self.ledger.balance(&deposit.depositor, &deposit.currency);
-        balance >= promised.saturating_add(deposit.amount.billionths())
+        balance >= reserved.saturating_add(deposit.amount.billionths())
     }
 }
 

@@ -35,8 +35,8 @@ pub enum IdentityError {
     /// The card is invalid.
     #[error("{path}: {1}", path = .0.display())]
     Card(PathBuf, #[source] AgentCardError),
-    /// The card publishes other keys than those in the key file.
-    #[error("{path}: the card publishes other keys than those in the folder", path = .0.display())]
+    /// The card publishes keys that differ from those in the key file.
+    #[error("{path}: the card publishes keys that differ from those in the folder", path = .0.display())]
     KeyMismatch(PathBuf),
     /// The folder already has an identity.
     #[error("{path} already has an identity; --rotate replaces its keys", path = .0.display())]

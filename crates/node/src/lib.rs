@@ -6,18 +6,18 @@
 //! - [`Policy`]: who may do what, and what a person is asked about.
 //! - [`NodeLimits`]: the limits.
 //! - [`Person`]: the hub through which a person is asked and hears what happens.
-//! - `session`, `send`, `receive`, `outbox`: one session, our messages, the peer's messages, and the delivery of ours.
+//! - `session`, `send`, `receive`, `outbox`: one session, this node's messages, the peer's messages, and the delivery of this node's messages.
 //! - `consent`: messages that wait for a person.
 //! - `dispute_questions`: disputes that a person decides.
-//! - `effects`, `peers`, `escrow_book`, `disputes`: what sessions mean for trust and money.
+//! - `effects`, `peers`, `escrow_book`, `disputes`: the effects of sessions on trust and money.
 //! - `records`, `journal_writer`: the durable facts.
-//! - `ended_sessions`: sessions that have ended, for those who still read them. `address_limiter`: the rate of registrations.
+//! - `ended_sessions`: a cache of sessions that have ended, for clients that still read them. `address_limiter`: the rate of registrations.
 //! - `metrics`: the node's own metrics. `routes`: its HTTP routes.
 //! - `crash_point`: points at which tests abort the process.
 //! - `encoding`: JSON or MessagePack between nodes.
-//! - `dpop`, `peer_client`, `peer_socket`: requests and WebSockets between nodes; `stream`: what peers read as it comes.
+//! - `dpop`, `peer_client`, `peer_socket`: requests and WebSockets between nodes; `stream`: the messages that peers read as they arrive.
 //!
-//! Every change is stored before anybody learns about it: a received message before it is acknowledged, a message of ours before
+//! Every change is stored before anybody learns about it: a received message before it is acknowledged, an outgoing message before
 //! it leaves. After a restart, the node continues from the stored facts.
 
 mod address_limiter;

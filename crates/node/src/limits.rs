@@ -14,7 +14,7 @@ seal::defaults! {
         pub sessions: usize = 10_000,
         /// Maximum number of open sessions with one peer.
         pub sessions_per_peer: usize = 1_000,
-        /// Maximum number of pinned cards, including those that were pinned when their agents were first met.
+        /// Maximum number of pinned cards, including those that were pinned on first contact.
         pub pinned_cards: usize = 10_000,
         /// Maximum number of registered cards.
         pub registered_cards: usize = 10_000,
@@ -25,12 +25,12 @@ seal::defaults! {
         pub violations_per_minute: u32 = 1,
         /// The same per day.
         pub violations_per_day: u32 = 24,
-        /// Maximum number of messages of one session that are refused with a signed REJECT, which is recorded. Further messages of
+        /// Maximum number of messages of one session that are refused with a signed REJECT, which is recorded. Further messages from
         /// the peer are refused without a record, so nothing more is accepted in the session.
         pub refusals_per_session: usize = 1_000,
         /// Maximum number of registrations per minute and address.
         pub registrations_per_minute: u32 = 10,
-        /// Maximum number of ended sessions that are kept in memory for those who still read them.
+        /// Maximum number of ended sessions that are kept in memory for clients that still read them.
         pub kept_ended_sessions: usize = 256,
         /// How long a peer may take to answer a request.
         pub peer_timeout: Duration = Duration::from_secs(10),
@@ -40,7 +40,7 @@ seal::defaults! {
         pub max_retry_delay: Duration = Duration::from_mins(1),
         /// How long the node tries to deliver a message to a peer that does not answer.
         pub delivery_timeout: Duration = Duration::from_hours(7 * 24),
-        /// Maximum time that one request of the agent's program waits for a change.
+        /// Maximum time that one request from the agent's program waits for a change.
         pub max_wait: Duration = Duration::from_mins(5),
         /// Maximum number of messages in one response.
         pub page_messages: usize = 200,

@@ -10,21 +10,21 @@ use crate::node::Node;
 /// Counters of what has happened since the node started.
 #[derive(Debug, Default)]
 pub(crate) struct NodeCounters {
-    /// Messages of ours, by performative.
+    /// Messages that this node sent, by performative.
     pub(crate) sent: PerformativeCounter,
-    /// Messages of peers that were accepted, by performative.
+    /// Messages from peers that were accepted, by performative.
     pub(crate) received: PerformativeCounter,
     /// Refused messages, by the side that refused and by code.
     refused: LabelledCounter,
-    /// Messages of peers that were not authentic.
+    /// Messages from peers that were not authentic.
     pub(crate) dropped: MetricValue,
     /// Attempts to deliver a message that failed.
     pub(crate) delivery_failures: MetricValue,
-    /// Messages that are no longer delivered.
+    /// Messages whose delivery was given up.
     pub(crate) abandoned: MetricValue,
     /// Ended sessions that were rebuilt from the journal.
     pub(crate) rebuilt: MetricValue,
-    /// Requests of peers over their rate limit.
+    /// Requests from peers that exceeded their rate limit.
     pub(crate) rate_limited: MetricValue,
     /// Questions to a person, by what they are about.
     pub(crate) questions_asked: LabelledCounter,
@@ -51,13 +51,12 @@ impl PerformativeCounter {
 }
 
 impl NodeCounters {
-    /// Counts a message of a peer that this node refused.
+    /// Counts a message from a peer that this node refused.
     pub(crate) fn count_refused_by_us(&self, code: RejectCode) {
         self.refused.increment(&["node", code.as_str()]);
     }
 
-    /// Counts a message of ours that the peer refused. A code that is not known counts as unspecified, because the peer
-    /// chooses it.
+    /// Counts a message from this node that the peer refused. An unknown code counts as unspecified, because the peer chooses it.
     pub(crate) fn count_refused_by_peer(&self, code: &str) {
         let code = RejectCode::parse(code).unwrap_or(RejectCode::Unspecified);
         self.refused.increment(&["peer", code.as_str()]);
@@ -107,13 +106,13 @@ impl Node {
             ),
             ServiceMetric::labelled_counter(
                 "sayso_asp_messages_sent",
-                "Messages of this agent, by performative.",
+                "Messages that this node sent, by performative.",
                 &["performative"],
                 counters.sent.values(),
             ),
             ServiceMetric::labelled_counter(
                 "sayso_asp_messages_received",
-                "Accepted messages of peers, by performative.",
+                "Accepted messages from peers, by performative.",
                 &["performative"],
                 counters.received.values(),
             ),
@@ -125,12 +124,12 @@ impl Node {
             ),
             ServiceMetric::counter(
                 "sayso_asp_messages_dropped",
-                "Messages of peers that were not authentic.",
+                "Messages from peers that were not authentic.",
                 counters.dropped.get(),
             ),
             ServiceMetric::counter(
                 "sayso_asp_rate_limited",
-                "Requests of peers over their rate limit.",
+                "Requests from peers that exceeded their rate limit.",
                 counters.rate_limited.get(),
             ),
             ServiceMetric::gauge("sayso_asp_outbox_messages", "Messages that wait to be delivered.", outbox),
@@ -146,7 +145,7 @@ impl Node {
             ),
             ServiceMetric::counter(
                 "sayso_asp_messages_abandoned",
-                "Messages that could not be delivered.",
+                "Messages whose delivery was given up.",
                 counters.abandoned.get(),
             ),
             ServiceMetric::gauge(

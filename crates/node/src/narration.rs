@@ -20,17 +20,17 @@ use crate::session::{SessionHandle, SessionState};
 
 /// The delays between attempts to reach the hub.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
-/// How long the node tries to tell the end of a session to a hub that does not answer.
+/// How long the node tries to report the end of a session to a hub that does not answer.
 const MAX_DELAY_OF_END: Duration = Duration::from_hours(1);
-/// Number of messages that are told again after a restart. The hub ignores those that it knows.
+/// Number of messages that are reported again after a restart. The hub ignores those that it knows.
 const MESSAGES_AFTER_RESTART: usize = 2;
-/// Maximum length of a text of somebody else in one sentence, in characters.
+/// Maximum length of somebody else's text in one sentence, in characters.
 const MAX_TEXT_CHARS: usize = 200;
 /// Maximum length of a name that the hub accepts, in characters.
 const MAX_NAME_CHARS: usize = 200;
 
 impl Node {
-    /// Reports a message of ours.
+    /// Reports a message from this node.
     pub(crate) fn narrate_sent(
         self: &Arc<Self>,
         handle: &Arc<SessionHandle>,
@@ -45,7 +45,7 @@ impl Node {
         }
     }
 
-    /// Reports a message of the peer.
+    /// Reports a message from the peer.
     pub(crate) fn narrate_message(
         self: &Arc<Self>,
         handle: &Arc<SessionHandle>,
@@ -67,7 +67,7 @@ impl Node {
         }
     }
 
-    /// Reports that the node has stopped delivering a message of ours.
+    /// Reports that the node has stopped delivering one of its messages.
     pub(crate) fn narrate_undeliverable(self: &Arc<Self>, handle: &Arc<SessionHandle>, message: &str) {
         let key = format!("undeliverable-{message}");
         self.tell_progress(handle, &key, |phrases, name| phrases.undeliverable(name));
@@ -148,7 +148,7 @@ impl Node {
                 },
             );
         };
-        // The end of the session is told on its own.
+        // The end of the session is announced separately.
         if state.state().is_terminal() {
             return self.start_narration(handle);
         }
@@ -160,7 +160,7 @@ impl Node {
             Body::Counter(body) => {
                 tells(&|phrases| phrases.countered(who, &offer(phrases, &body.subject, &body.terms)));
             }
-            // The person said yes to this message, and hears of it as a call.
+            // The person said yes to this message, and hears about it as a call.
             Body::Commit(_) | Body::Accept(_) if is_own && asp::consent::read(body).is_some() => {}
             Body::Commit(_) => tells(&|phrases| phrases.committed(who, &name)),
             Body::Accept(Accept { reference, .. }) if CommitmentId::parse(reference.as_str()).is_ok() => {
@@ -202,7 +202,7 @@ impl Node {
                 LocalizedText::new(|phrases| {
                     let mut text =
                         format!("{} {}", phrases.identified(name), phrases.identity(name, is_pinned));
-                    // An invitation to us is told together with the trust in the inviter.
+                    // An invitation from a peer is announced together with the trust in that peer.
                     if handle.info.role == Role::Inviter {
                         text = format!("{text} {}", phrases.trust(name, level));
                     }
@@ -244,7 +244,7 @@ impl Node {
         }
     }
 
-    /// Makes the hub's session begin, which is itself heard.
+    /// Starts the hub's session. The start itself is announced.
     fn start_narration(self: &Arc<Self>, handle: &Arc<SessionHandle>) {
         if self.person.is_some() && handle.hub_session.start_sending() {
             self.send_narration(handle);
@@ -295,7 +295,7 @@ impl Node {
         handle: &SessionHandle,
         hub: &mut HubSessionState,
     ) -> Result<(), HubError> {
-        // The start of the hub's session tells the invitation.
+        // The start of the hub's session announces the invitation.
         match self.open_hub_session(person, handle, hub).await {
             Err(error) if error.is_temporary() => return Err(error),
             _ => {}
@@ -305,7 +305,7 @@ impl Node {
             match self.report_event(person, handle, hub, &body, &event.key).await {
                 Ok(()) | Err(HubError::Stopped | HubError::Ended) => {}
                 Err(error) if error.is_temporary() => return Err(error),
-                // The hub will never take it.
+                // The hub will never accept it.
                 Err(error) => {
                     tracing::warn!(target: "sayso::log", kind = "asp.narration_refused", session = %handle.info.id, %error);
                 }
@@ -389,7 +389,7 @@ impl Node {
         let text = LocalizedText::new(|phrases| {
             let name = peer.in_full(phrases);
             match info.role {
-                _ if !is_first => phrases.talks(&name, &subject),
+                _ if !is_first => phrases.session_title(&name, &subject),
                 Role::Inviter => phrases.invited_peer(&name, &subject),
                 Role::Invited => {
                     format!("{} {}", phrases.invited_us(&name, &subject), phrases.trust(&peer.name, level))

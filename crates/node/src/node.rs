@@ -14,7 +14,7 @@ use wire::unix_now;
 use crate::NodeError;
 use crate::address_limiter::AddressLimiter;
 use crate::dpop::ProofVerifier;
-use crate::ended_sessions::EndedSessions;
+use crate::ended_sessions::EndedSessionCache;
 use crate::identity::Identity;
 use crate::journal_writer::{Batch, JournalWriter};
 use crate::limits::NodeLimits;
@@ -41,7 +41,7 @@ pub struct NodeConfig {
     pub identity: Identity,
     /// The pinned cards of peers.
     pub pinned: Vec<AgentCard>,
-    /// Whether the card of an unknown agent is pinned when it is first met.
+    /// Whether the card of an unknown agent is pinned on first contact.
     pub trusts_on_first_use: bool,
     /// Whether the node stores the cards of other agents and answers searches.
     pub is_registry: bool,
@@ -70,14 +70,14 @@ pub struct Node {
     pub(crate) journal: JournalWriter,
     pub(crate) person: Option<Person>,
     pub(crate) timers: Timers,
-    /// Limits how many cards of strangers are fetched at the same time.
+    /// Limits how many cards of unknown agents are fetched at the same time.
     pub(crate) card_fetches: Semaphore,
     /// Limits how many cards are registered.
     pub(crate) registrations: AddressLimiter,
     pub(crate) counters: NodeCounters,
     peers: Mutex<Peers>,
     sessions: Mutex<HashMap<SessionId, Arc<SessionHandle>>>,
-    ended: Mutex<EndedSessions>,
+    ended: Mutex<EndedSessionCache>,
     rebuilds: Semaphore,
     /// Open sessions that cannot be restored, and why. Nothing happens in them, and above all nothing is accepted.
     quarantined: Mutex<BTreeMap<SessionId, String>>,
@@ -203,7 +203,7 @@ impl Node {
         let mut state = self.lock(handle).await?;
         self.expire(handle, &mut state).await?;
         if state.state() == State::Executing {
-            self.peers().escrow.promise(&handle.info, state.participant.session());
+            self.peers().escrow.reserve(&handle.info, state.participant.session());
         }
         self.advance(handle, &mut state).await?;
         self.finish_change(handle, &mut state).await?;
@@ -288,7 +288,7 @@ impl Node {
         if state.next_deadline().is_none_or(|deadline| deadline > now) {
             return Ok(());
         }
-        // After the end, the effects of messages that are still on their way are not booked again when they are settled.
+        // After the end, the effects of messages that are still on their way are not recorded again when they are settled.
         let mut transitions: Vec<_> = state.participant.unsettled_transitions().cloned().collect();
         let expired = state.participant.handle_timeout(now);
         let has_ended = state.state().is_terminal();
@@ -296,7 +296,7 @@ impl Node {
             transitions.clear();
         }
         transitions.extend(expired);
-        let node_records = self.effects_once(&handle.info, state, &transitions, now);
+        let node_records = self.effects_until_end(&handle.info, state, &transitions, now);
         let mut batch = Batch::of_session(
             handle.info.id,
             vec![SessionRecord::Step(StoredStep::TimersExpired { at: now })],
@@ -324,7 +324,7 @@ impl Node {
         if state.state().is_terminal() && state.consent.is_none() && !state.is_ended {
             // A message that could not be delivered still counts here.
             let undelivered: Vec<_> = state.participant.unsettled_transitions().cloned().collect();
-            let node_records = self.effects_once(&handle.info, state, &undelivered, now);
+            let node_records = self.effects_until_end(&handle.info, state, &undelivered, now);
             let batch =
                 Batch { session: Some(handle.info.id), node_records, ends_session: true, ..Batch::default() };
             self.commit(state, batch).await?;
@@ -377,7 +377,7 @@ impl Node {
         Ok(handle)
     }
 
-    /// Keeps a session that has ended for those who still read it.
+    /// Caches an ended session for clients that still read it.
     fn keep_ended(&self, handle: &Arc<SessionHandle>, state: &SessionState) {
         self.keep(handle.clone(), state.message_bytes());
     }
@@ -387,7 +387,7 @@ impl Node {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner).insert(handle, bytes, max_sessions);
     }
 
-    /// Leaves a session alone that cannot be restored, and says so.
+    /// Quarantines a session that cannot be restored, and logs that.
     fn quarantine(&self, id: SessionId, reason: String) {
         tracing::error!(
             target: "sayso::log",

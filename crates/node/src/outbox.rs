@@ -1,4 +1,4 @@
-//! The delivery of our messages: in order per session, until the peer has stored or refused each of them.
+//! The delivery of this node's messages: in order per session, until the peer has stored or refused each of them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,7 +68,7 @@ impl Node {
                 crash_point::pass("deliver.after");
             }
             self.peers().record_contact(handle.info.peer.agent_id(), answer.is_ok(), unix_now());
-            // An answer that may change is a failed attempt, so that it does not keep the node trying for ever.
+            // An answer that may change counts as a failed attempt, so that the node does not keep trying forever.
             let answer = match answer {
                 Ok(DeliveryAnswer::Rejected { reason, is_final: false, .. }) => {
                     Err(PeerError::NotTaken(reason))
@@ -125,7 +125,7 @@ impl Node {
         let settled = state.participant.take_settled();
         let step = SessionRecord::Step(StoredStep::Settled { message_id });
         let mut batch = Batch::of_session(handle.info.id, vec![step]);
-        batch.node_records = self.effects_once(&handle.info, &mut state, &settled, unix_now());
+        batch.node_records = self.effects_until_end(&handle.info, &mut state, &settled, unix_now());
         self.commit(&mut state, batch).await?;
         self.finish_change(handle, &mut state).await?;
         Ok(true)
@@ -145,7 +145,7 @@ impl Node {
             return Ok(false);
         };
         if state.participant.is_settled(refused.id) {
-            // A message of the peer arrived first, and has rolled ours back.
+            // A message from the peer arrived first, and has rolled ours back.
             return Ok(true);
         }
         let checks = self.checks_of_peer(&handle.info.peer, None);

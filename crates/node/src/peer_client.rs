@@ -26,7 +26,7 @@ const MAX_IDLE_CONNECTIONS: usize = 32;
 /// Maximum size of a response to a delivered message. It contains at most one signed REJECT.
 const MAX_RESPONSE_BYTES: usize = 512 * 1024;
 
-/// The answer of a peer to a delivered message.
+/// A peer's answer to a delivered message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DeliveryAnswer {
     /// The peer has stored the message.
@@ -302,7 +302,7 @@ pub async fn register_card(
     let response = request.await.map_err(|error| error.to_string())?;
     match response.status {
         204 => Ok(()),
-        405 => Err("this node is no registry".to_owned()),
+        405 => Err("this node is not a registry".to_owned()),
         status => {
             let mut tape = Tape::default();
             let reason = tape.read(&response.body).ok().and_then(|doc| {

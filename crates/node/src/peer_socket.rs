@@ -61,7 +61,7 @@ impl PeerSockets {
             let answer = match member(&root, "type").as_deref() {
                 Some("ack") => DeliveryAnswer::Stored,
                 Some("error") => read_error(&root)?,
-                // Messages and states of the peer also reach us by its own delivery.
+                // The peer also delivers its messages and states itself.
                 _ => continue,
             };
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).insert(session, socket);

@@ -306,7 +306,7 @@ impl Peers {
         ReceiverChecks { is_trusted, is_funded: false, is_card_pinned: true, trust_score: Some(score) }
     }
 
-    /// Counts a message or an invitation of an agent against its limit.
+    /// Counts a message or an invitation from an agent against its limit.
     pub(crate) fn admit(
         &mut self,
         agent: &AgentUri,
@@ -337,10 +337,10 @@ impl Peers {
         }
     }
 
-    /// Returns whether a message of this agent that was not authentic is recorded.
+    /// Counts a message from this agent that was not authentic. Returns whether to record it, which is limited.
     pub(crate) fn take_violation(&mut self, agent: &AgentUri, now: UnixMillis, limits: &NodeLimits) -> bool {
         let contact = self.contact(agent);
-        // In this time, a minute lasts a day.
+        // On this scaled clock, a minute lasts a day.
         let day = UnixMillis::new(now.get() / MINUTES_PER_DAY);
         contact.violations.take(limits.violations_per_minute, now).is_ok()
             && contact.violations_of_day.take(limits.violations_per_day, day).is_ok()

@@ -32,11 +32,11 @@ pub struct Policy {
     pub escrow_ceilings: EscrowCeilings,
     /// The limits of the node.
     pub limits: NodeLimits,
-    /// The money that agents have paid in with the operator of this node.
+    /// The money that agents have deposited with the operator of this node.
     pub deposits: Vec<(AgentUri, Amount, Currency)>,
 }
 
-/// What a person is asked about before it is sent.
+/// The messages that a person is asked about before they are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConsentPolicy {
     /// Before a COMMIT.

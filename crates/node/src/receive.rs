@@ -1,4 +1,4 @@
-//! What peers do: open sessions, send messages, and read what they have missed.
+//! Requests from peers: they open sessions, send messages, and read the messages that they have missed.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(crate) enum ReceiveReply {
 }
 
 impl Node {
-    /// Handles a message of a peer whose card is `peer`. `session` is the session in the address; an invitation has none.
+    /// Handles a message from the peer whose card is `peer`. `session` is the session in the address; an invitation has none.
     pub(crate) async fn receive(
         self: &Arc<Self>,
         peer: Arc<AgentCard>,
@@ -48,7 +48,7 @@ impl Node {
         if let Some(handle) = &known
             && handle.info.peer.agent_id() != peer.agent_id()
         {
-            // A stranger does not learn that the session exists.
+            // Other agents do not learn that the session exists.
             return Err(NodeError::UnknownSession);
         }
         if known.is_none() && session.is_some() {
@@ -132,7 +132,7 @@ impl Node {
         Ok(stored_reply(message, &state))
     }
 
-    /// Handles a message of a known session.
+    /// Handles a message in a known session.
     async fn receive_in(
         self: &Arc<Self>,
         handle: &Arc<SessionHandle>,
@@ -225,7 +225,7 @@ impl Node {
             ReceiveOutcome::Failed(transition) => transitions.push(transition.clone()),
             _ => {}
         }
-        let node_records = self.effects_once(&handle.info, state, &transitions, now);
+        let node_records = self.effects_until_end(&handle.info, state, &transitions, now);
         let mut batch = Batch::of_session(handle.info.id, vec![SessionRecord::Step(step)]);
         batch.node_records = node_records;
         self.commit(state, batch).await?;
@@ -281,7 +281,7 @@ impl Node {
             else {
                 return Ok(());
             };
-            // What needs our own decision is not taken over: an escrow that we must cover, and a message that we refused.
+            // A message that needs this node's own decision is not adopted: an escrow that this node must cover, and a message that it refused.
             let is_acceptance = matches!(message.envelope.body, Body::Accept(_));
             let is_own = message.envelope.sender.agent_id == *handle.info.own.agent_id();
             if !is_own && (is_acceptance || state.participant.was_refused(&message)) {
@@ -301,15 +301,15 @@ impl Node {
             let Ok(taken_over) = restored.participant.take_over(step) else { return Ok(()) };
             transitions.extend(taken_over);
         }
-        // What these messages mean for trust and money was lost with them.
-        let node_records = self.effects_once(&handle.info, &mut restored, &transitions, unix_now());
+        // The effects of these messages on trust and money were lost with them.
+        let node_records = self.effects_until_end(&handle.info, &mut restored, &transitions, unix_now());
         let records = steps.into_iter().map(SessionRecord::Step).collect();
         let batch = Batch { node_records, ..Batch::of_session(handle.info.id, records) };
         self.commit(&mut state, batch).await?;
         let is_delivering = state.is_delivering;
         *state = SessionState { is_delivering, ..restored };
         if state.state() == State::Executing {
-            self.peers().escrow.promise(&handle.info, state.participant.session());
+            self.peers().escrow.reserve(&handle.info, state.participant.session());
         }
         tracing::warn!(target: "sayso::log", kind = "asp.caught_up", session = %handle.info.id, messages = messages.len());
         Ok(())

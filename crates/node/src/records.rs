@@ -14,7 +14,7 @@ use thiserror::Error;
 /// The journal session of the facts that belong to no ASP session.
 pub(crate) const NODE_SESSION: &str = "asp-node";
 
-/// What is known about a session from its first message on.
+/// The facts about a session that are known from its first message.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionInfo {
     pub(crate) id: SessionId,
@@ -73,11 +73,11 @@ pub(crate) enum ConsentOutcome {
 /// One durable fact about a peer, or about the node as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NodeRecord {
-    /// A card was pinned when its agent was first met, or replaced by its signed successor.
+    /// A card was pinned on first contact with its agent, or replaced by its signed successor.
     CardPinned { card: String },
     /// A card was registered. A later one of the same agent replaces it.
     CardRegistered { card: String },
-    /// A trust event of a peer, as `asp::trust` writes it.
+    /// A trust event about a peer, as `asp::trust` writes it.
     Trust { event: String },
     /// An entry of the escrow ledger, as `asp::escrow` writes it.
     Ledger { entry: String },

@@ -1,4 +1,4 @@
-//! What the agent's own program does: invite a peer, and send messages.
+//! Requests from the agent's own program: it invites a peer, and sends messages.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub struct InvitationRequest {
     pub valid_until: Option<seal::Timestamp>,
 }
 
-/// What became of a message that the agent's program sent.
+/// The outcome of sending a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendOutcome {
     /// The message is stored, and will be delivered.
@@ -177,7 +177,7 @@ impl Node {
         let batch = Batch::of_session(handle.info.id, vec![SessionRecord::Step(StoredStep::from(&sent))]);
         self.commit(state, batch).await?;
         if state.state() == State::Executing {
-            self.peers().escrow.promise(&handle.info, state.participant.session());
+            self.peers().escrow.reserve(&handle.info, state.participant.session());
         }
         self.counters.sent.increment(sent_performative);
         self.narrate_sent(handle, state, &sent);

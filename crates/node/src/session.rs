@@ -24,14 +24,14 @@ const MAX_REFUSALS: usize = 64;
 pub(crate) struct SessionHandle {
     pub(crate) info: SessionInfo,
     pub(crate) state: tokio::sync::Mutex<SessionState>,
-    /// Counts the changes, for those who wait for one.
+    /// Counts the changes, for tasks that wait for one.
     changes: watch::Sender<u64>,
     summary: Mutex<SessionSummary>,
     /// What a person hears about the session.
     pub(crate) hub_session: HubSession,
 }
 
-/// What a list of sessions shows.
+/// The entry of a session in a list.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionSummary {
     pub(crate) state: State,
@@ -39,7 +39,7 @@ pub(crate) struct SessionSummary {
     pub(crate) updated_at: UnixMillis,
     /// The number of our messages that wait to be delivered.
     pub(crate) undelivered: u64,
-    /// The oldest of them, and since when it waits.
+    /// The oldest of them, and when it began to wait.
     pub(crate) oldest_undelivered: Option<(MessageId, UnixMillis)>,
     /// Whether a question waits for a person.
     pub(crate) asks_person: bool,
@@ -51,9 +51,9 @@ pub(crate) struct SessionState {
     pub(crate) participant: Participant,
     /// The message that waits for a person's answer.
     pub(crate) consent: Option<ConsentRequest>,
-    /// What became of the last message that a person was asked about, for the agent's program.
+    /// The outcome of the last message that a person was asked about, for the agent's program.
     pub(crate) last_consent: Option<(ConsentRequest, ConsentOutcome)>,
-    /// Messages of ours that the peer or a person refused, the latest last.
+    /// This node's messages that the peer or a person refused, the latest last.
     pub(crate) refusals: VecDeque<RefusalNotice>,
     /// The hub's session as it was when this session was restored. [`SessionHandle::hub_session`] has the current one.
     pub(crate) hub_session: HubSessionState,
@@ -67,8 +67,8 @@ pub(crate) struct SessionState {
     pub(crate) refused_count: usize,
     /// Whether the journal's session has ended.
     pub(crate) is_ended: bool,
-    /// Whether the effects of the session's end are booked.
-    pub(crate) is_end_booked: bool,
+    /// Whether the effects of the session's end are recorded.
+    pub(crate) is_end_recorded: bool,
     /// Whether a write failed. The state must then be read from the journal again, because the one in memory may be ahead.
     pub(crate) needs_reload: bool,
 }
@@ -94,7 +94,7 @@ impl SessionHandle {
         })
     }
 
-    /// Reports a change to those who wait for one.
+    /// Reports a change to the tasks that wait for one.
     pub(crate) fn report_change(&self, state: &SessionState, now: UnixMillis) {
         let mut summary = self.summary.lock().unwrap_or_else(PoisonError::into_inner);
         *summary = state.summary(summary.oldest_undelivered, now);
@@ -136,7 +136,7 @@ impl SessionState {
             message_pack: None,
             refused_count: 0,
             is_ended: false,
-            is_end_booked: false,
+            is_end_recorded: false,
             needs_reload: false,
         }
     }
@@ -157,8 +157,8 @@ impl SessionState {
         participant.take_settled();
         let mut state = Self::with(participant);
         state.is_ended = stored.is_ended;
-        // An own message that ends the session is booked when it is settled; everything else at once.
-        state.is_end_booked = state.state().is_terminal()
+        // The effects of this node's message that ends the session are recorded when it is settled; all others at once.
+        state.is_end_recorded = state.state().is_terminal()
             && state.participant.unsettled_messages().next().is_none()
             || state.is_timed_out();
         for record in &stored.records {
@@ -238,7 +238,7 @@ impl SessionState {
         self.participant.unsettled_messages().any(|(id, _)| Some(id) == self.abandoned)
     }
 
-    /// Returns whether a message of ours waits to be delivered.
+    /// Returns whether one of this node's messages waits to be delivered.
     pub(crate) fn has_undelivered(&self) -> bool {
         self.participant.unsettled_messages().next().is_some_and(|(id, _)| Some(id) != self.abandoned)
     }
@@ -279,7 +279,7 @@ fn participant_config(config: &NodeConfig, info: &SessionInfo) -> Result<Partici
         card: (*info.own).clone(),
         keys: identity.clone(),
         org_id: organization_of(&info.own),
-        // What an agent says about its own trust has no effect (D20).
+        // An agent's claims about its own trust have no effect (D20).
         trust_score: TrustScore::new(0.0).ok_or(NodeError::Local(asp::LocalError::NoPeer))?,
         pinned_cards: PinnedCards::new([(*info.peer).clone()]),
         rules: SessionRules::default(),

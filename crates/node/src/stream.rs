@@ -1,4 +1,4 @@
-//! The messages of a session as they come: server-sent events with resumption, and a WebSocket (digest 14.4).
+//! The messages of a session as they arrive: server-sent events with resumption, and a WebSocket (digest 14.4).
 //!
 //! A peer sees only settled messages, because a message that is not settled may still be rolled back.
 
@@ -38,8 +38,8 @@ const CLOSE_UNAUTHENTICATED: u16 = 4001;
 const CLOSE_NORMAL: u16 = 1000;
 const CLOSE_POLICY: u16 = 1008;
 
-/// What is new in a session.
-struct News {
+/// New messages and states of a session.
+struct StreamUpdate {
     messages: Vec<String>,
     state: State,
     /// Whether no message will follow.
@@ -104,13 +104,13 @@ impl Node {
     }
 
     /// Returns the settled messages after a position, at most a page, and the state.
-    async fn news(&self, handle: &SessionHandle, position: usize) -> Result<News, NodeError> {
+    async fn news(&self, handle: &SessionHandle, position: usize) -> Result<StreamUpdate, NodeError> {
         let state = self.lock(handle).await?;
         let settled = state.settled_count();
         let limit = self.config.limits.page_messages.min(settled.saturating_sub(position));
         let transcript = state.participant.record().map(asp::SessionRecord::transcript);
         let messages = transcript.into_iter().flat_map(asp::Transcript::messages);
-        Ok(News {
+        Ok(StreamUpdate {
             messages: messages.skip(position).take(limit).map(str::to_owned).collect(),
             state: state.state(),
             is_complete: state.state().is_terminal() && !state.has_undelivered(),
@@ -266,7 +266,7 @@ impl Node {
         }
     }
 
-    /// Handles a frame of the peer, and returns the answer.
+    /// Handles a frame from the peer, and returns the answer.
     async fn handle_frame(
         self: &Arc<Self>,
         session: SessionId,

@@ -1,4 +1,4 @@
-//! What the agent's own program sees of a session, as JSON.
+//! The JSON view of a session for the agent's own program.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -114,7 +114,7 @@ impl JsonText {
         }))
     }
 
-    /// Uses text that already is JSON. If it is not valid JSON, the request that contains it is rejected as malformed.
+    /// Uses text that is already JSON. If it is not valid JSON, the request that contains it is rejected as malformed.
     pub fn json(json: impl Into<String>) -> Self {
         let json = json.into();
         match Tape::default().read(&json) {

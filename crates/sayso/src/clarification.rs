@@ -105,8 +105,8 @@ impl ClarificationRequest {
             let question = self.question.redacted(redactor);
             question.write_as(out, "question");
             question.write_summaries(out);
-            self.question.write_optional_in_same_languages(out, redactor, "context", self.context.as_ref());
-            self.question.write_optional_in_same_languages(
+            self.question.write_optional_companion_text(out, redactor, "context", self.context.as_ref());
+            self.question.write_optional_companion_text(
                 out,
                 redactor,
                 "default_response",

@@ -61,7 +61,7 @@ struct ConsentTerms {
 }
 
 impl DecoratedCall {
-    /// Creates a call of this tool.
+    /// Creates a call to this tool.
     pub fn new(tool: &'static str, risk: Risk) -> Self {
         Self { tool, risk, says: None, success_summary: None, timeout: None, consent: None }
     }

@@ -9,7 +9,7 @@
 //! - [`Action`], [`Answer`], [`Granted`]: consent as a value. An irreversible or high-risk call needs a [`Granted`], which only
 //!   a person's yes to that exact call creates.
 //! - `#[sayso::tool]`: makes a function ask for consent, announce itself and report its outcome. [`within`] passes the session to it.
-//! - `middleware` (feature `tower`): a layer that opens a session for each request of a tower service.
+//! - `middleware` (feature `tower`): a layer that opens a session for each request to a tower service.
 //! - [`callbacks`], [`bridge`]: adapters for frameworks that call back, and for frameworks that publish their events.
 //! - [`Redact`]: removes secrets from everything that people hear.
 //! - [`Error`]: what went wrong, and which protocol rules were violated.

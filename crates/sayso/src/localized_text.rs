@@ -6,7 +6,7 @@ use seal::json::TapeWriter;
 
 use crate::redact::CountingRedactor;
 
-/// A text that people hear, optionally also in a terse and a detailed form and in other languages.
+/// A text that people hear. It can have a terse form, a detailed form and translations.
 ///
 /// ```
 /// use sayso::LocalizedText;
@@ -49,7 +49,8 @@ impl LocalizedText {
     /// Adds a translation, by its language tag (§11.5.1). Listeners with that language hear the translation; all others hear the
     /// original, which is in the session's language.
     ///
-    /// A translation is used in the lengths that the original has. If it lacks one of them, its normal text is used.
+    /// A translation provides only the lengths (terse, normal, detailed) that the original has. If it lacks one of them, its normal
+    /// text is used.
     ///
     /// ```
     /// # testing::run_example!(hub, {
@@ -74,9 +75,10 @@ impl LocalizedText {
         self.redacted(redactor).write_summaries(out);
     }
 
-    /// Writes the normal form of another text as the member `name`. If it has no translations, its text is repeated for each
-    /// language of this text, because a language in which a text is missing counts as incomplete.
-    pub(crate) fn write_in_same_languages(
+    /// Writes the normal form of `other`, another text of the same event, as the member `name`, with its translations. If it has none,
+    /// its text is repeated for each language of this text, because listeners get an event in a language only if every text of it
+    /// has that language.
+    pub(crate) fn write_companion_text(
         &self,
         out: &mut TapeWriter,
         redactor: &CountingRedactor,
@@ -93,8 +95,8 @@ impl LocalizedText {
         }
     }
 
-    /// Writes another text in the languages of this text, if there is one.
-    pub(crate) fn write_optional_in_same_languages(
+    /// Like [`Self::write_companion_text`]. Writes nothing if there is no other text.
+    pub(crate) fn write_optional_companion_text(
         &self,
         out: &mut TapeWriter,
         redactor: &CountingRedactor,
@@ -102,7 +104,7 @@ impl LocalizedText {
         other: Option<&Self>,
     ) {
         if let Some(other) = other {
-            self.write_in_same_languages(out, redactor, name, other);
+            self.write_companion_text(out, redactor, name, other);
         }
     }
 

@@ -104,7 +104,7 @@ pub enum ServeError<E> {
     Service(E),
 }
 
-/// A layer that opens a session for each request of a service.
+/// A layer that opens a session for each request to a service.
 ///
 /// ```
 /// let hub = sayso::Hub::embedded().open()?;

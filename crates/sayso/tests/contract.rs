@@ -1,6 +1,6 @@
 //! Runs the behaviours of `docs/contract/behaviours.json`, which every client package shows, on an embedded hub and on a remote one.
 //!
-//! Rust's types rule out two things of the list: an arbitrary event cannot be sent, and a grant is moved when it is used.
+//! Rust's types rule out two items of the list: an arbitrary event cannot be sent, and a grant is moved when it is used.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
@@ -110,7 +110,7 @@ fn text(value: &Value) -> LocalizedText {
     translations.iter().fold(normal, |text, (tag, words)| text.in_language(tag, words.as_str().unwrap()))
 }
 
-/// What a step ended with: the members of `expect`.
+/// The outcome of a step: the members of `expect`.
 type Outcome = Value;
 
 fn name_of(by: ResolvedBy) -> &'static str {

@@ -119,7 +119,7 @@ fn every_changed_character_is_detected() {
 }
 
 #[test]
-fn a_proof_of_another_key_is_refused() {
+fn a_proof_made_with_another_key_is_refused() {
     let other_key = SigningKey::from_secret(&[8; 32]).unwrap();
     let proof = create_proof(&other_key, &claims()).unwrap();
     assert_eq!(

@@ -9,7 +9,7 @@ use crate::messages;
 /// How long a test waits for something that must happen. The limit is generous, because the machine may be busy.
 pub const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A response of the hub.
+/// A response from the hub.
 #[derive(Debug)]
 pub struct TestResponse {
     pub status: u16,

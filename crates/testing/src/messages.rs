@@ -1,4 +1,4 @@
-//! Messages of agents and listeners.
+//! Messages that agents and listeners send.
 
 /// An agent's request for a confirmation. Its timeout of 134 seconds is announced as 2 minutes, even if a slow machine
 /// announces it some seconds late. An extension to twice the timeout is announced as 4 minutes.

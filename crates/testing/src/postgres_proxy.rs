@@ -56,7 +56,7 @@ impl Proxy {
         format!("postgres://postgres@{path}/postgres")
     }
 
-    /// Withholds every answer of the server from now on, on the present connections. Requests still arrive.
+    /// Withholds every answer from the server from now on, on the present connections. Requests still arrive.
     pub fn withhold_answers(&self) {
         self.state.withholds_answers.store(true, Ordering::SeqCst);
     }

@@ -30,7 +30,7 @@ pub fn prompt(script: &Value) -> String {
     format!("SCRIPT:{script}")
 }
 
-/// What a conversation contains, as far as the script is concerned.
+/// The state of a conversation, as far as the script needs it.
 enum Turn {
     User(String),
     ToolResult,

@@ -314,7 +314,7 @@ impl Upgrade for ServiceUpgrade {
     }
 }
 
-/// What a request says about a WebSocket. It is kept while the service owns the head.
+/// The WebSocket handshake in a request. It is kept while the service owns the head.
 enum Handshake {
     NotRequested,
     /// Not a `GET` request.

@@ -26,7 +26,7 @@ fn encode(frame: &Frame) -> Box<[u8]> {
     let id = frame.id().unwrap_or_default();
     let (id_field, line_end) = if id.is_empty() { ("", "") } else { ("id: ", "\n") };
     let parts = match frame.kind() {
-        // The rest of the block is that of the shared frame.
+        // The rest of the block comes from the shared frame.
         FrameKind::Event if frame.shared_body().is_some() => [id_field, id, line_end, "", "", "", ""],
         FrameKind::Event => ["event: aaep.event\n", id_field, id, line_end, "data: ", frame.json(), "\n\n"],
         FrameKind::Message => ["event: aaep.message\n", "", "", "", "data: ", frame.json(), "\n\n"],

@@ -27,7 +27,7 @@ const TEST_TIMEOUT: Duration = Duration::from_mins(2);
 const MAX_NOTE_BYTES: usize = 16;
 const MAX_SIGNED_BYTES: usize = 32;
 
-/// What the service did, for the tests.
+/// An action of the service, recorded for the tests.
 #[derive(Debug, PartialEq)]
 enum Event {
     Handled(String),
@@ -325,7 +325,7 @@ async fn a_body_is_limited_by_its_route_and_by_the_server() {
 }
 
 #[tokio::test]
-async fn events_are_streamed_as_they_are_until_either_side_ends_the_stream() {
+async fn events_are_streamed_unchanged_until_either_side_ends_the_stream() {
     let mut server = TestServer::start().await;
     let response = server.get("/finite", &server.user).await;
     let (head, body) = response.split_once("\r\n\r\n").unwrap();

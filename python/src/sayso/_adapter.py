@@ -1,4 +1,4 @@
-"""What all adapters for agent frameworks share.
+"""Shared code of all adapters for agent frameworks.
 
 The gate is around the tool's own function: it asks about exactly the arguments with which the function is about to run, after all
 hooks and middleware of the framework. It never raises a refusal into a framework, because several frameworks then run other tools

@@ -64,7 +64,7 @@ class Address:
 
 
 def check_owner(path: str) -> None:
-    """Refuses a path that is no socket, or a socket of another user."""
+    """Refuses a path that is not a socket, or a socket of another user."""
     try:
         status = Path(path).stat()
     except OSError as error:

@@ -33,7 +33,7 @@ class Policy:
 
     #: What a call does, such as ``"Send {amount} euros to {to}."``. Arguments that it does not name are added to the question.
     action: Template | None = None
-    #: What follows from a call. The default says that it cannot be undone, if that is so.
+    #: The consequence of a call. The default says that it cannot be undone, if that is true.
     consequence: Template | None = None
     irreversible: bool = False
     #: The default is ``high`` for calls that need consent and ``low`` for all others.
@@ -42,7 +42,7 @@ class Policy:
     reversibility: Reversibility | None = None
     #: The summary of the question, if it is not the action and its consequence.
     question: Template | None = None
-    #: What is reported on success.
+    #: The report on success.
     success: Template | None = None
     description: Text | None = None
     args_summary: Template | None = None

@@ -494,7 +494,7 @@ class SessionCore:
         return "call_" + hashlib.sha256(given.encode("utf-8", "replace")).hexdigest()[:32]
 
     async def invoke(self, tool: str, members: Mapping[str, Any], call_id: str | None) -> OpenCall:
-        """Announces a call. If the caller is cancelled meanwhile, the call is reported as abandoned."""
+        """Announces a call. If the caller is cancelled in the meantime, the call is reported as abandoned."""
         call = OpenCall(tool, self.new_call_id(call_id))
         if call.id in self.calls:
             # A model may repeat an id, for example when a framework retries a step.

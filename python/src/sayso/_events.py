@@ -228,7 +228,7 @@ def confirmation(
     action, consequence = to_text(action).map(redact), to_text(consequence).map(redact)
     unchanged: Redactor = str
     is_irreversible = reversibility == "irreversible"
-    # What the person agrees to is never shortened; the hub refuses a text that is too long.
+    # A text that the person agrees to is never shortened; the hub refuses a text that is too long.
     texts = {
         **text_members("action", action, unchanged, limit=None),
         **text_members("consequence", consequence, unchanged, limit=None),

@@ -156,7 +156,7 @@ class WaitingCalls:
         self._futures: set[concurrent.futures.Future[OpenCall]] = set()
 
     def submit(self, work: Coroutine[Any, Any, OpenCall]) -> concurrent.futures.Future[OpenCall]:
-        # Under the lock, so that nobody can hear of the question before it can be cancelled.
+        # Under the lock, so that nobody can hear about the question before it can be cancelled.
         with self._lock:
             future = runtime().submit(work)
             self._futures.add(future)

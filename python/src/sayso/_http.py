@@ -30,7 +30,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class HttpClient:
-    """Sends requests of the agent API."""
+    """Sends requests to the agent API."""
 
     def __init__(self, address: Address, token: str | None, tls: ssl.SSLContext | None) -> None:
         self._address = address

@@ -28,7 +28,7 @@ Answer = str | bool | float
 
 @dataclass(frozen=True)
 class HandOffOutcome:
-    """What became of a hand-off: `acknowledged`, `rejected`, `timeout`, `unreachable` or `withdrawn`."""
+    """The outcome of a hand-off: `acknowledged`, `rejected`, `timeout`, `unreachable` or `withdrawn`."""
 
     outcome: str
     note: str | None = None

@@ -14,7 +14,7 @@ MAX_TEXT_CHARS = 1000
 
 @dataclass(frozen=True)
 class LocalizedText:
-    """A text, optionally also in a terse and a detailed form and in other languages. :func:`text` creates one."""
+    """A text. It can have a terse form, a detailed form and translations. :func:`text` creates one."""
 
     normal: str
     terse: str | None = None

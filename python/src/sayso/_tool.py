@@ -23,7 +23,7 @@ ATTRIBUTE = "__sayso_tool__"
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """What an adapter needs to know about a decorated function."""
+    """The facts about a decorated function that an adapter needs."""
 
     name: str
     policy: Policy

@@ -26,7 +26,7 @@ class ToolOpening:
 
 
 class _ToolCallBase:
-    """What both forms share."""
+    """The shared part of both forms."""
 
     def __init__(self, opening: ToolOpening) -> None:
         self._opening = opening

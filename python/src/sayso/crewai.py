@@ -1,6 +1,6 @@
 """CrewAI: ``Agent(tools=gate.tools(tools), ...)`` with ``gate = Gate(policies)``, then ``gate.kickoff(agent_or_crew, ...)``.
 
-The gate is around each tool's function. CrewAI's own hooks are no gate: an exception in one lets the tool run. CrewAI runs tools in
+The gate is around each tool's function. CrewAI's own hooks are not a gate: an exception in one lets the tool run. CrewAI runs tools in
 threads, which nobody can cancel; :meth:`Gate.kickoff_async` withdraws their questions when its caller is cancelled.
 """
 

@@ -1,7 +1,7 @@
 """Exceptions.
 
-If a function with ``@sayso.tool`` raises a :class:`SaysoError` of its gate, the function did not run. What goes wrong after it
-ran (its outcome could not be reported) is logged and never raised, because a caller would repeat the call.
+If calling a function decorated with ``@sayso.tool`` raises a :class:`SaysoError` from the gate, the function did not run. A failure
+after it ran, such as an outcome that could not be reported, is logged and never raised, because a caller would repeat the call.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class UntrustedHub(SaysoError):
 
 
 class MalformedResponse(SaysoError):
-    """What the hub sent is not a message of the agent API, so it counts as no answer."""
+    """The hub's response is not a valid message of the agent API, so it counts as no answer."""
 
 
 class AccessDenied(SaysoError):
@@ -62,7 +62,7 @@ class RuleViolations(SaysoError):
 
 
 class SessionStopped(SaysoError):
-    """The session is over, and the agent did not end it.
+    """The session is over, so the call cannot be made.
 
     ``reason`` is ``user`` if the person stopped it, ``gone`` if its lease expired, ``closed`` if this program ended it, or
     ``ended`` if the reason is unknown.

@@ -51,7 +51,7 @@ def _guard_tool(tool: Any, guard: Guard) -> Any:
             return await tool.on_invoke_tool(context, arguments)
 
         async def call(bound: BoundCall) -> Any:
-            # With `needs_approval`, the framework has parsed the arguments before the gate. The function must get those of the gate.
+            # With `needs_approval`, the framework has parsed the arguments before the gate. The function must get the gate's.
             if getattr(context, "_function_tool_arguments", None) is not None:
                 context._function_tool_arguments = None
             return await original(context, json.dumps(dict(bound.values)))

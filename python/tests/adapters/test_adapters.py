@@ -55,7 +55,7 @@ INSTALLED = [name for name in INSTALLED if importlib.util.find_spec(f"run_{name}
 
 @dataclasses.dataclass
 class Case:
-    """What an adapter's runner gets: the model, the session, the tools and their policies."""
+    """The input of an adapter's runner: the model, the session, the tools and their policies."""
 
     url: str
     session: sayso.AsyncSession

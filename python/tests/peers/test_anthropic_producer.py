@@ -1,6 +1,6 @@
 """AAEP's own producer for the Anthropic SDK (aaep-anthropic-sdk-producer), beside our adapter, with the same model and the same tool.
 
-It asks only about tools that it is told about, and announces the call before it asks.
+It asks only about tools that its configuration names, and announces the call before it asks.
 """
 
 from __future__ import annotations

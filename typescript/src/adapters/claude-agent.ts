@@ -6,7 +6,7 @@
  * for await (const message of narrate(session, query({ prompt, options }))) { … }
  * ```
  *
- * The hook sees every tool, also those of Claude Code itself. Claude Code runs all hooks at the same time, and a slow one can replace
+ * The hook sees every tool, including those of Claude Code itself. Claude Code runs all hooks at the same time, and a slow one can replace
  * the input of an allowed call. So `canUseTool`, which Claude Code calls after all hooks, checks that the input is the one that the
  * person agreed to. For functions of your own (`tool` and `createSdkMcpServer`),
  * {@link gateTools} puts the gate inside the function, which nothing can bypass; declare them as {@link GATED_INSIDE} for the hook.

@@ -1,4 +1,4 @@
-/** What all adapters share: whose tools need consent, and how a refusal reaches the model. */
+/** Shared code of all adapters: which tools need consent, and how a refusal reaches the model. */
 
 import { ASK, checkPolicy, type Policy } from "../consent.js";
 import { refusalForModel } from "../errors.js";
@@ -14,7 +14,7 @@ export interface GateOptions {
   undeclared?: Policy | "refuse";
 }
 
-/** What became of a call: it ran, or it did not run and the text tells the model why. */
+/** The outcome of a call: it ran, or it did not run and the text tells the model why. */
 export type GatedResult<R> = { readonly ran: true; readonly value: R } | { readonly ran: false; readonly refusal: string };
 
 export function policyFor(name: string, policies: Policies, options: GateOptions): Policy | "refuse" {
@@ -25,7 +25,7 @@ export function policyFor(name: string, policies: Policies, options: GateOptions
 
 /**
  * Runs a tool behind the gate. Never throws because of the gate itself, because some frameworks then run the other calls of the same
- * step, or run the tool anyway. An error of the tool itself is thrown as it is.
+ * step, or run the tool anyway. An error of the tool itself is thrown unchanged.
  */
 export async function runGated<R>(
   session: Session,

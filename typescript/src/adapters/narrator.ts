@@ -53,5 +53,5 @@ export async function* narrateStream<T>(session: Session, stream: AsyncIterable<
   }
 }
 
-/** What one part of a stream means: text, the end of a text, or an error. */
+/** The meaning of one part of a stream: text, the end of a text, or an error. */
 export type StreamItem = { text?: unknown; isEnd?: boolean; error?: unknown } | undefined;

@@ -26,7 +26,7 @@ export interface Transport {
   waitForReply(sessionId: string, replyToken: string, signal?: AbortSignal): Promise<Reply>;
   /** Withdraws a question. Does nothing if it is already resolved. */
   withdraw(sessionId: string, replyToken: string): Promise<void>;
-  /** Calls `onStopped` once when the session ends without the agent's doing. Returns a function that ends the watch. */
+  /** Calls `onStopped` once when somebody other than the agent ends the session. Returns a function that ends the watch. */
   watch(sessionId: string, onStopped: (reason: StopReason) => void): () => void;
   close(): void;
 }

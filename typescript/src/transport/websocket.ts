@@ -168,7 +168,7 @@ export class WebSocketTransport implements Transport {
     try {
       await followed;
     } catch {
-      // The hub sends the reason as a notification. If it does not, the session has ended all the same.
+      // The hub sends the reason as a notification. If it does not, the session has ended anyway.
       await sleep(STOP_REASON_MS);
       this.stop(sessionId, "other");
     }

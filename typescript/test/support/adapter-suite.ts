@@ -7,7 +7,7 @@ import { hub as connectHub, type Hub, type Policy, type Session } from "../../sr
 import { decide, Listener, Recording, TestHub, type AaepEvent } from "./hub.js";
 import { FakeModel, prompt } from "./model.js";
 
-/** What the tools of an agent record. */
+/** The record of an agent's tool calls. */
 export class World {
   /** The arguments of each call of the dangerous tool. */
   readonly wiped: string[] = [];
@@ -129,7 +129,7 @@ export function testAdapter(adapter: Adapter): void {
       await assertValid(recording);
     });
 
-    test("of two calls in parallel, only the allowed one runs", async (t) => {
+    test("only the allowed one of two parallel calls runs", async (t) => {
       const answer = (question: AaepEvent) => ({ decision: String(question["action"]).includes("drafts") ? "accept" : "reject" });
       const listener = await Listener.connect(t, server.url, answer);
       const recording = await Recording.start(t, server.url);
@@ -193,7 +193,7 @@ export function testAdapter(adapter: Adapter): void {
   });
 }
 
-/** Every sequence of events is lawful, however the run ends. */
+/** Asserts that the sequence of events is valid, however the run ends. */
 async function assertValid(recording: Recording): Promise<void> {
   const { code, output } = await recording.validate();
   assert.equal(code, 0, output);

@@ -15,7 +15,7 @@ const client = (version) => ({
   clientInfo: { name: "recorder", version: "1" },
 });
 
-/** Answers of the recorder to requests of the server. */
+/** The recorder's answers to requests from the server. */
 const answers = {
   "sampling/createMessage": { role: "assistant", model: "m", content: { type: "text", text: "Sampled." } },
   "elicitation/create": { action: "accept", content: { name: "Ana", check: true, color: "Red" } },
@@ -23,7 +23,7 @@ const answers = {
   ping: {},
 };
 
-/** What is sent, one after the other. Each request is sent when the one before is answered. */
+/** The requests, in order. Each one is sent when the previous one has been answered. */
 const script = (tools) => [
   ["notifications/initialized"],
   ["ping", {}],
@@ -102,7 +102,7 @@ async function record(command, version) {
 /** Removes what differs between any two runs: times. */
 const normalize = (line) => line.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME").replace(/\d{1,2}:\d\d:\d\d [AP]M/g, "TIME");
 
-/** Messages that the server sends of itself, by its own timers, arrive at any time, so they are compared as a set. */
+/** Messages that the server sends on its own, triggered by timers, arrive at any time, so they are compared as a set. */
 function split(lines) {
   const isAsync = (line) => /"method":"(notifications\/(message|tools\/list_changed|resources)|roots\/list")/.test(line);
   return [lines.filter((line) => !isAsync(line)).map(normalize), [...new Set(lines.filter(isAsync).map(normalize))].sort()];

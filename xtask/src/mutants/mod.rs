@@ -91,7 +91,7 @@ const SCOPES: [MutationScope; 6] = [
 /// The page that explains every survivor.
 const SURVIVORS_PAGE: &str = "docs/security.md";
 
-/// What to mutate.
+/// The selection of mutants.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct MutationSelection {
     /// Mutate only lines that differ from this commit.

@@ -1,4 +1,4 @@
-//! The list of possible mutants, which cargo-mutants makes.
+//! The list of possible mutants, which cargo-mutants creates.
 
 use std::path::Path;
 
@@ -20,13 +20,13 @@ pub(crate) struct Mutant {
     /// The changed text.
     pub(crate) start: LineColumn,
     pub(crate) end: LineColumn,
-    /// What replaces the changed text. For a deleted arm of a `match`, it is empty.
+    /// The replacement of the changed text. For a deleted arm of a `match`, it is empty.
     pub(crate) replacement: String,
     /// Whether the function returns `impl Trait`, so that all its results must have one type.
     pub(crate) returns_impl_trait: bool,
 }
 
-/// What is changed.
+/// The kinds of changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum MutationKind {
     /// The body of a function.

@@ -111,7 +111,7 @@ struct SwitchInserter<'m> {
 }
 
 impl<'m> SwitchInserter<'m> {
-    /// Removes and returns the mutants of a kind that change code at this place.
+    /// Removes and returns the mutants of a kind that change code at this position.
     fn take(
         &mut self,
         kind: MutationKind,
@@ -142,7 +142,7 @@ impl<'m> SwitchInserter<'m> {
         self.insertions.push(Insertion { offset, place, pieces: vec![InsertedPiece::shared(text)] });
     }
 
-    /// Lets an expression have the value of each of these mutants.
+    /// Makes an expression take the value of each of these mutants.
     fn wrap(&mut self, expression: Range<usize>, mutants: &[PendingMutant<'m>]) {
         if mutants.is_empty() {
             return;
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_switched_is_left_out() {
+    fn mutants_that_cannot_be_switched_are_left_out() {
         let source = "const A: u8 = 1 + 1; const fn f() -> u8 { 2 * 2 } fn g() { if a && let b = c {} \
                       match x { C if let d = e => 1, _ => 2 } } fn h() -> impl I { i() }";
         let mut mutants = [
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_a_function_moves_with_its_text() {
+    fn the_position_of_a_function_moves_with_its_text() {
         let source = "fn f() { a + b; } fn g() { c }";
         let mutants = [mutant(1, MutationKind::BinaryOperator, source, "+", "-")];
         let file = rewrite(source, &mutants.iter().collect::<Vec<_>>()).unwrap();

@@ -10,7 +10,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 static ACTIVE: LazyLock<Option<usize>> =
     LazyLock::new(|| std::env::var("SAYSO_MUTANT").ok().and_then(|number| number.parse().ok()));
 
-/// The file that lists the mutants that this process has reached, if somebody wants to know.
+/// The file that lists the mutants that this process has reached, if a list is requested.
 static TRACE: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("SAYSO_MUTANT_TRACE").ok());
 
 static REACHED: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());

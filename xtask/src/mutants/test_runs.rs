@@ -37,7 +37,7 @@ pub(crate) struct MeasuredTest<'p> {
     reached: BTreeSet<usize>,
 }
 
-/// What the tests said about a mutant.
+/// The result of the tests for a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MutantOutcome {
     /// A test failed.

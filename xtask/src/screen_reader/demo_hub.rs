@@ -46,7 +46,7 @@ impl DemoHub {
         self.post("/demo", &format!(r#"{{"text":"{request}"}}"#)).map(drop)
     }
 
-    /// Lets an agent ask a question. Another person listens, too, and can answer it.
+    /// Makes an agent ask a question. Another person listens, too, and can answer it.
     pub(super) fn ask(&mut self) -> Result<(), String> {
         if self.other_listener.is_none() {
             self.other_listener = Some(self.subscribe()?);
@@ -82,7 +82,7 @@ impl DemoHub {
         killed.map(drop).map_err(|error| format!("the hub could not be killed: {error}"))
     }
 
-    /// Starts the hub again with the same data.
+    /// Restarts the hub with the same data.
     pub(super) fn restart(&mut self, desktop: &Desktop) -> Result<(), String> {
         self.process = start_process(desktop, &self.sayso, &self.data, &self.address)?;
         Ok(())

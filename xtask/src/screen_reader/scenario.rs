@@ -10,12 +10,12 @@ pub(super) struct ScreenReaderScenario {
     pub(super) expectations: &'static [SpeechExpectation],
 }
 
-/// What a scenario starts with.
+/// The start of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ScenarioStart {
     /// The page is opened.
     OpenPage,
-    /// The demo agent is asked for this.
+    /// The request to the demo agent.
     Request(&'static str),
     /// Another agent asks whether it may send money. Another person listens, too.
     Question,
@@ -23,7 +23,7 @@ pub(super) enum ScenarioStart {
     Action(Action),
 }
 
-/// What the person or somebody else does.
+/// An action of the person or of somebody else.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
     /// The person presses a key, as xdotool names it.
@@ -32,7 +32,7 @@ pub(super) enum Action {
     AcceptElsewhere,
     /// The hub is killed.
     KillHub,
-    /// The hub is started again with the same data.
+    /// The hub is restarted with the same data.
     RestartHub,
 }
 

@@ -37,7 +37,7 @@ pub struct GuardedCall<'c> {
 }
 
 impl GuardedCall<'_> {
-    /// Returns whether the call needs the consent of a person.
+    /// Returns whether the call needs a person's consent.
     pub fn needs_consent(&self) -> bool {
         self.irreversible || self.high_risk
     }
@@ -180,7 +180,7 @@ pub enum SpendError {
     /// The question belongs to another session.
     #[error("the question belongs to another session")]
     WrongSession,
-    /// The question was asked by another producer of the session. The text is that of [`Self::NotAsked`], because an agent
+    /// The question was asked by another producer of the session. The error message is the same as for [`Self::NotAsked`], because an agent
     /// learns nothing about the questions of other agents.
     #[error("nobody was asked")]
     WrongProducer,

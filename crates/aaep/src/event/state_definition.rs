@@ -1,4 +1,4 @@
-//! States that an agent's author defines, with words for people (§4.2.1, A.2).
+//! States that an agent's author defines, with texts for people (§4.2.1, A.2).
 
 use thiserror::Error;
 
@@ -8,7 +8,7 @@ use crate::json::{JsonKind, JsonValue, TapeWriter};
 use crate::negotiate::language;
 use crate::secret::find_secrets;
 
-/// A state that an agent's author defines, with words for it in one or more languages. A hub sends it to listeners in
+/// A state that an agent's author defines, with a text for it in one or more languages. A hub sends it to listeners in
 /// `extensions.sayso.states`, and a manifest documents it in the same form.
 ///
 /// ```
@@ -24,7 +24,7 @@ use crate::secret::find_secrets;
 pub struct StateDefinition {
     /// The state, as in `to_state`.
     pub state: String,
-    /// The words, by language tag: a short sentence such as `Comparing prices.`
+    /// The text for people, by language tag: a short sentence such as `Comparing prices.`
     pub words: Vec<(String, String)>,
 }
 

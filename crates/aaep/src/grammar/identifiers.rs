@@ -8,7 +8,7 @@ pub(crate) fn is_id(prefix: &str, text: &str) -> bool {
         .is_some_and(|tail| (1..=64).contains(&tail.len()) && is_alphanumeric(tail))
 }
 
-/// Returns whether all bytes are ASCII letters or digits. It checks sixteen bytes index a time,
+/// Returns whether all bytes are ASCII letters or digits. It checks sixteen bytes at a time,
 /// because every event has several ids with 32 digits.
 fn is_alphanumeric(bytes: &[u8]) -> bool {
     fn all_alphanumeric(bytes: &[u8]) -> u8 {

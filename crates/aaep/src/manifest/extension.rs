@@ -1,4 +1,4 @@
-//! What a manifest says in `extensions.sayso`, for which AAEP has no member: the agent's own states, and the pattern of
+//! The content of a manifest's `extensions.sayso`, for which AAEP has no members: the agent's own states, and the pattern of
 //! its sessions with several agents (A.9).
 
 use thiserror::Error;
@@ -27,7 +27,7 @@ use crate::message::Manifest;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ManifestExtension {
-    /// `states`: the states that the agent defines (§4.2.1), with words for them.
+    /// `states`: the states that the agent defines (§4.2.1), with texts for them.
     pub states: Vec<StateDefinition>,
     /// `multi_agent`: the patterns of the agent's sessions with several agents.
     pub multi_agent: Vec<MultiAgentPattern>,

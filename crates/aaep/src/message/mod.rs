@@ -1,5 +1,5 @@
 //! Messages: the handshake (chapter 5), replies (chapter 6), the producer's manifest (§5.10), and
-//! the two messages that sayso adds.
+//! the messages that sayso adds.
 
 mod capabilities;
 mod handshake;

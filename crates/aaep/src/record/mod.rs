@@ -183,7 +183,7 @@ macro_rules! open_enum {
         }
 
         impl $name {
-            #[allow(dead_code, reason = "an extensible set is not checked against its list")]
+            #[allow(dead_code, reason = "not every enum is validated against its list")]
             pub(crate) const VALUES: &'static [&'static str] = &[$($text),*];
 
             /// Parses a value. Every text is valid. A text that is not listed is stored unchanged.

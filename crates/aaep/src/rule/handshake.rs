@@ -93,7 +93,7 @@ rules! {
         "a manifest must have the core @context, the type aaep:producer.manifest, and valid members" decisions ["C-F3"];
     MANIFEST_VERSIONS: "AAEP-12.5.3-1" error/error @7 "a manifest must list aaep_versions_supported" decisions ["C-C14"];
 
-    // The two messages that sayso adds
+    // The messages that sayso adds
     SAYSO_MESSAGE: "C-G6" error/error @7
         "sayso's own messages, such as sayso:session.stop, must have the members that sayso defines";
 }

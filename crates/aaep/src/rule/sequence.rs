@@ -1,5 +1,5 @@
-//! Rules about the order of events: §4.5, chapter 6 and appendix A. `rules!` explains the form
-//! `strict/receive @step`; step 10 checks the order.
+//! Rules about the order of events, checked in step 10: §4.5, chapter 6 and appendix A; and, in step 7, the format of a reply.
+//! `rules!` explains the form `strict/receive @step`.
 
 use super::rules;
 

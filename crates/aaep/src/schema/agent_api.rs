@@ -16,7 +16,7 @@ const AGENT_MEMBERS: [&str; 7] =
 /// Members that the hub completes if an agent leaves them out.
 const COMPLETED_MEMBERS: [&str; 4] = ["summary_normal", "from_state", "reply_token", "tool_call_id"];
 
-/// The producer that speaks, by its id. Only the start of a session describes producers.
+/// The id of the producer that speaks. Only the start of a session describes producers.
 const SPEAKER: &str = r#"{"oneOf":[{"type":"string"},{"type":"object","properties":{"agent_id":{"type":"string"}},"required":["agent_id"]}]}"#;
 
 /// One operation of the agent API.
@@ -351,7 +351,7 @@ fn write_rpc(writer: &mut JsonWriter) {
         writer.text("session.resolved");
         writer.text("session.stopped");
     });
-    // What the hub sends and no route returns: the result of `session.follow`, and the parameters of the notifications.
+    // The schemas of what the hub sends but no route returns: the result of `session.follow`, and the parameters of the notifications.
     writer.key("messages").object(|writer| {
         write_reference(writer.key("session.follow"), "Followed");
         write_reference(writer.key("session.resolved"), "Resolved");
@@ -394,7 +394,7 @@ fn schema_name(core_type: &EventType) -> String {
     }
 }
 
-/// Writes what an agent sends for an event: its own members, and those of the envelope that it may set.
+/// Writes the schema of an event as an agent sends it: its own members, and the members of the envelope that the agent may set.
 fn write_event(writer: &mut JsonWriter, core_type: &EventType) {
     let may_set = |field: &&Field| AGENT_MEMBERS.contains(&field.name);
     let fields: Vec<_> = core_type.fields().iter().chain(ENVELOPE.iter().filter(may_set)).collect();
@@ -433,7 +433,7 @@ fn write_event(writer: &mut JsonWriter, core_type: &EventType) {
     write_name_list(writer, "required", &required);
 }
 
-/// Writes who speaks. Only the start of a session describes the producer; the hub completes its id from the token.
+/// Writes the schema of the producer that speaks. Only the start of a session describes the producer; the hub completes its id from the token.
 fn write_producer(writer: &mut JsonWriter, core_type: &EventType, fields: &[Field]) {
     if *core_type != EventType::SessionStarted {
         writer.raw(SPEAKER);

@@ -136,7 +136,7 @@ pub(super) fn match_word(text: &str, at: usize) -> Option<(SecretKind, Range<usi
 
 /// For each of the first three positions and each byte, the set of entries in [`NAMES`] and
 /// [`KEY_PREFIXES`] that have that byte there. Only the low five bits of a byte are used, so upper and
-/// lower case are treated alike.
+/// lower case are treated the same.
 static PREFIX_FILTER: [[u64; 32]; 3] = {
     let mut starts = [[0; 32]; 3];
     let (mut list, mut entry) = (0, 0);

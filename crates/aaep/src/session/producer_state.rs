@@ -208,7 +208,7 @@ impl ProducerState {
     ) {
         let is_awaiting_input = self.state == Some(AgentState::AwaitingInput);
         if is_awaiting_input && questions.any_open() {
-            // Other work may continue (§6.1), also that which another answer permitted. Announcing it would leave
+            // Other work may continue (§6.1), including work that another answer permitted. Announcing it would leave
             // awaiting_input, which would resolve the open question.
         } else if is_awaiting_input && questions.any_resolved() {
             findings.push(

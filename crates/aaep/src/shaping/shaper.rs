@@ -430,7 +430,7 @@ impl<T: AsRef<Event>> Shaper<T> {
     }
 }
 
-/// Returns a hand-off without the context that is meant for whoever takes over.
+/// Returns a hand-off without the context that is meant for the person who takes over.
 fn without_handoff_context<T: AsRef<Event>>(outgoing: &OutgoingEvent<T>) -> OutgoingEvent<T> {
     let mut event = outgoing.event().clone();
     if let Payload::HandoffRequested(request) = &mut event.payload {

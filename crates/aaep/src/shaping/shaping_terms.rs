@@ -38,7 +38,7 @@ seal::defaults! {
         pub answers_confirmations: bool = false,
         /// Whether the subscriber can answer clarifications (§5.3.1.5).
         pub answers_clarifications: bool = false,
-        /// Whether the subscriber may read the `packaged_context` of hand-offs, which is meant for whoever takes over
+        /// Whether the subscriber may read the `packaged_context` of hand-offs, which is meant for the person who takes over
         /// (§4.4.3).
         pub reads_handoff_context: bool = true,
     }

@@ -22,7 +22,7 @@ pub(crate) enum ModelLink {
     Closed,
 }
 
-/// What the observer has recorded about a question.
+/// The observer's record of a question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ObservedQuestion {
     pub(crate) asked_tick: Option<u8>,

@@ -344,7 +344,7 @@ fn response(random: &mut SplitMix64) -> Value {
 fn tag(random: &mut SplitMix64) -> Value {
     match random.below(4) {
         0 | 1 => json!(random.choose_one(TAGS)),
-        2 => json!(random.choose_one(LOOSE_TAGS)),
+        2 => json!(random.choose_one(SCHEMA_ONLY_TAGS)),
         _ => json!(random.choose_one(INVALID_TAGS)),
     }
 }

@@ -265,7 +265,8 @@ fn is_token(value: &Value) -> bool {
     })
 }
 
-pub(crate) fn has_loose_tag(document: &Value) -> bool {
+/// Returns whether a language tag is one of those that the schema accepts and RFC 5646 does not (C-A15).
+pub(crate) fn has_schema_only_tag(document: &Value) -> bool {
     let hints = &document["localization_hints"];
     // In other types, `language` is an unknown member, whatever its value (C-H5).
     let language = has_core_type(document, "agent.output.streaming").then(|| &document["language"]);
@@ -279,7 +280,7 @@ pub(crate) fn has_loose_tag(document: &Value) -> bool {
         .chain(language)
         .chain(lists.into_iter().flat_map(items))
         .filter_map(Value::as_str)
-        .any(|tag| LOOSE_TAGS.contains(&tag))
+        .any(|tag| SCHEMA_ONLY_TAGS.contains(&tag))
 }
 
 /// Returns whether an integer of the document is written with a fraction or an exponent. Only members of the

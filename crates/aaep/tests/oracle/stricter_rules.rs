@@ -103,7 +103,7 @@ pub(crate) const STRICTER_RULES: &[StricterRule] = &[
     StricterRule {
         name: "C-A15 language tags",
         rule_ids: &["AAEP-11.1.2-1", "AAEP-4.3.3s-3", "AAEP-5.3s-1"],
-        is_broken_by: has_loose_tag,
+        is_broken_by: has_schema_only_tag,
     },
     StricterRule {
         name: "C-A16 non-empty producer strings",

@@ -138,8 +138,8 @@ pub(crate) const TAGS: &[&str] = &[
     "en-GB-oed",
     "ar-aao",
 ];
-/// Tags that the published pattern accepts but RFC 5646 does not (C-A15).
-pub(crate) const LOOSE_TAGS: &[&str] = &[
+/// Language tags that the schema accepts but RFC 5646 does not (C-A15).
+pub(crate) const SCHEMA_ONLY_TAGS: &[&str] = &[
     "a-1",
     "e",
     "english",

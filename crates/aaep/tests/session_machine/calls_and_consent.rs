@@ -74,7 +74,7 @@ fn a_timely_reply_that_is_reported_after_the_deadline_replaces_the_default() {
 }
 
 #[test]
-fn a_refusal_forbids_other_calls_of_the_same_producer_only() {
+fn a_refusal_forbids_other_calls_by_the_same_producer_only() {
     let mut modified = ConfirmationReply::new(token(), Decision::Accept, subscription(), moment(2));
     modified.modified_action = seal::json::RawJson::parse(r#"{"amount":"5"}"#).ok();
     let refusal = ConfirmationReply::new(token(), Decision::Reject, subscription(), moment(2));

@@ -44,7 +44,7 @@ fn open_tools_and_outputs_are_listed_until_they_are_complete() {
 }
 
 #[test]
-fn the_declared_state_is_that_of_the_named_producer() {
+fn the_declared_state_belongs_to_the_named_producer() {
     let mut session = started_session();
     apply_ok(&mut session, &by_agent("planner", event_at(1, state_change("idle", "thinking"))));
     apply_ok(&mut session, &by_agent("payments", event_at(2, state_change("idle", "calling_tool"))));

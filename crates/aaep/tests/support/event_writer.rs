@@ -156,7 +156,7 @@ pub(crate) fn fragment(number: usize) -> Value {
     json!({ "fragment": number })
 }
 
-/// Replaces placeholders with texts of the language, also inside arrays and objects.
+/// Replaces placeholders with texts in the language, even inside arrays and objects.
 fn translate(value: Value, language: SampleLanguage) -> Value {
     match value {
         Value::Object(object) => match (object.get("sentence"), object.get("fragment")) {

@@ -1,4 +1,4 @@
-//! What one producer does in a session: consecutive blocks of events, each valid at its position.
+//! The script of one producer in a session: consecutive blocks of events, each valid at its position.
 
 use serde_json::{Value, json};
 

@@ -20,8 +20,8 @@ pub enum Decision {
 }
 
 impl Dispute {
-    /// Decides the dispute from the session, if its reason allows that (D28). `escrow` is what happened to the escrow; `None`
-    /// if that is not known. The result depends only on facts that both sides have, so both sides decide alike.
+    /// Decides the dispute from the session, if its reason allows that (D28). `escrow` is the status of the escrow; `None`
+    /// if that is not known. The result depends only on facts that both sides have, so both sides reach the same decision.
     pub fn decide(
         &self,
         record: &SessionRecord,
@@ -103,7 +103,7 @@ impl Dispute {
         })
     }
 
-    /// Never more severe than what was claimed.
+    /// Never more severe than claimed.
     fn upheld(&self, severity: Severity) -> Verdict {
         Verdict::Upheld(severity.min(self.severity))
     }

@@ -10,7 +10,7 @@ use crate::id::{AgentUri, CommitmentId, MessageId, Reference};
 use crate::message::{Body, Envelope, InformType};
 use crate::transcript::Transcript;
 
-/// A message of the transcript, with its hash. The hash chain makes it impossible to exchange the message later.
+/// A message of the transcript, with its hash. The hash chain makes it impossible to replace the message later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EvidenceMessage {
     /// The id of the message.

@@ -1,12 +1,12 @@
 //! Disputes: complaints about accepted commitments (D28).
 //!
-//! - [`DisputeFiling`]: what an agent complains about. [`Dispute::file`] checks it and collects the evidence.
+//! - [`DisputeFiling`]: a dispute that an agent wants to file. [`Dispute::file`] checks it and collects the evidence.
 //! - [`Dispute`]: the record of a complaint. [`Dispute::check`] checks one that the other side filed.
 //! - [`Dispute::decide`]: decides a dispute from the session, if its reason allows that. A person decides the others.
 //! - [`Resolution`]: the end of a dispute.
 //! - [`DisputeRegister`]: all disputes of one side.
 //!
-//! A dispute is a record beside the session. It is no message, and does not change the state of the session.
+//! A dispute is a record beside the session. It is not a message, and does not change the state of the session.
 
 mod decision;
 mod dispute_json;

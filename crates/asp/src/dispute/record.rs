@@ -12,7 +12,7 @@ use crate::state_machine::Role;
 use crate::transcript::max_clock_skew_ms;
 
 seal::string_enum! {
-    /// The reason of a dispute.
+    /// The reason for a dispute.
     DisputeReason {
         /// A deadline passed, and the accused agent sent no INFORM(result). Decided automatically.
         DeadlinePassed "deadline-passed",
@@ -27,7 +27,7 @@ seal::string_enum! {
     }
 }
 
-/// What an agent complains about.
+/// A dispute that an agent wants to file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DisputeFiling {
     /// The id of the new dispute.
@@ -38,7 +38,7 @@ pub struct DisputeFiling {
     pub filed_by: AgentUri,
     /// The reason.
     pub reason: DisputeReason,
-    /// The severity that the agent claims. What is decided may be less severe, but not more severe.
+    /// The severity that the agent claims. The decision can be less severe, but not more.
     pub severity: Severity,
     /// An explanation, for people.
     pub statement: Option<String>,
@@ -130,7 +130,7 @@ impl Dispute {
         Ok(dispute)
     }
 
-    /// Checks a dispute that the other side filed against this side's own record of the session.
+    /// Checks a dispute from the other side, using this side's own record of the session.
     pub fn check(&self, record: &SessionRecord, now: UnixMillis) -> Result<(), FilingError> {
         if self.session_id != record.session_id() {
             return Err(FilingError::OtherSession);

@@ -9,7 +9,7 @@ use super::resolution::{Resolution, Resolver, Verdict};
 use crate::id::{AgentUri, CommitmentId, DisputeId, SessionId};
 use crate::trust::TrustEvent;
 
-/// All disputes of one side, folded from stored [`Dispute`]s and [`Resolution`]s. Each party can file one dispute per commitment
+/// All disputes of one side, rebuilt from stored [`Dispute`]s and [`Resolution`]s. Each party can file one dispute per commitment
 /// and reason, so a commitment has at most ten disputes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DisputeRegister {

@@ -31,7 +31,7 @@ pub enum Verdict {
     Dismissed,
     /// The parties agreed.
     Settled,
-    /// The agent that complained took the complaint back.
+    /// The agent that complained withdrew the complaint.
     Withdrawn,
 }
 

@@ -21,7 +21,7 @@ pub enum Account {
     Agent(AgentUri),
     /// The money that is held for a commitment. Its balance is never negative.
     Escrow(EscrowId),
-    /// Where money comes from and goes to. The negative of its balance is all money in the other accounts.
+    /// Where money comes from and goes to. Its balance is minus the sum of all other balances.
     Outside,
 }
 

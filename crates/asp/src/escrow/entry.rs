@@ -16,7 +16,7 @@ pub struct LedgerEntry {
     pub operation: LedgerOperation,
 }
 
-/// What an entry does.
+/// The operation of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LedgerOperation {

@@ -1,4 +1,4 @@
-//! The ledger: balances that are folded from entries.
+//! The ledger: balances that are computed from entries.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -39,7 +39,7 @@ pub enum EscrowError {
     BalanceOverflow,
 }
 
-/// What happened to the escrow of a commitment.
+/// The status of a commitment's escrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EscrowStatus {
     /// The money is held.

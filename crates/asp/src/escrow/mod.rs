@@ -1,7 +1,7 @@
 //! Escrow: a double-entry ledger of money that is held until a commitment is fulfilled (D27).
 //!
 //! - [`LedgerEntry`]: one movement of money. Its postings always add up to zero.
-//! - [`EscrowLedger`]: the balances, folded from entries. Replaying the stored entries gives the same balances.
+//! - [`EscrowLedger`]: the balances, computed from entries. Replaying the stored entries gives the same balances.
 //! - [`EscrowProvider`]: the party that holds the money, with requests that can be repeated after a crash.
 //! - [`EscrowCeilings`]: how much money may be at stake with a peer.
 //!

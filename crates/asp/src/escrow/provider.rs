@@ -51,7 +51,7 @@ pub enum EscrowAnswer {
     Released(Payee),
     /// The request cannot be carried out. No money was moved.
     Refused(EscrowError),
-    /// The result is not known yet. Send the same request again later, also after a restart.
+    /// The result is not known yet. Send the same request again later, even after a restart.
     Pending,
 }
 

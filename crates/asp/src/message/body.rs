@@ -29,7 +29,7 @@ json_record! {
         "referenceId" reference: Reference;
         /// A remark.
         "note" note: String,
-        /// The consent of a person, if the accepted item is a commitment (D24).
+        /// A person's consent, if the accepted item is a commitment (D24).
         "consent" consent: Box<Consent>,
     }
 
@@ -109,7 +109,7 @@ json_record! {
         "escrow" escrow: Escrow,
         /// The proposal that it follows from.
         "proposalId" proposal_id: ProposalId,
-        /// The consent of a person (D24).
+        /// A person's consent (D24).
         "consent" consent: Box<Consent>,
     }
 

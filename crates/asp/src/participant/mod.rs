@@ -126,7 +126,7 @@ pub enum ReceiveOutcome {
         /// messages, recorded messages and messages that do not begin a session with us are refused without a REJECT.
         reject: Option<Arc<str>>,
     },
-    /// The other side refused a message of ours. That message and our later ones were rolled back.
+    /// The other side refused one of our messages. That message and our later ones were rolled back.
     RolledBack {
         /// The refusal that the other side sent.
         refusal: Refusal,
@@ -385,7 +385,7 @@ impl Participant {
         self.settled_transitions.extend(settled);
     }
 
-    /// Returns whether a message of ours can no longer be rolled back. Also returns `true` for a message that
+    /// Returns whether one of our messages can no longer be rolled back. Also returns `true` for a message that
     /// [`Self::receive`] has already rolled back.
     pub fn is_settled(&self, message: MessageId) -> bool {
         self.unsettled.iter().all(|sent| sent.id != message)
@@ -533,7 +533,7 @@ impl Participant {
         }
     }
 
-    /// Appends a message of the other side. If it wins a race against our messages, they are rolled back.
+    /// Appends a message from the other side. If it wins a race against our messages, they are rolled back.
     fn admit_or_yield(
         &mut self,
         message: &AuthenticatedMessage,

@@ -32,12 +32,12 @@ pub enum StoredStep {
         /// The message.
         text: Arc<str>,
     },
-    /// A message of the other side was accepted.
+    /// A message from the other side was accepted.
     Received {
         /// The message as it was received.
         text: Arc<str>,
     },
-    /// A message of the other side was refused with a REJECT. The step keeps a later copy of the message from being accepted
+    /// A message from the other side was refused with a REJECT. The step keeps a later copy of the message from being accepted
     /// after the other side has rolled it back.
     Refused {
         /// The hash of the message.
@@ -45,12 +45,12 @@ pub enum StoredStep {
         /// When it was refused.
         at: UnixMillis,
     },
-    /// The other side accepted a message of ours ([`Participant::settle`]).
+    /// The other side accepted one of our messages ([`Participant::settle`]).
     Settled {
         /// The message.
         message_id: MessageId,
     },
-    /// The other side refused a message of ours, which was rolled back.
+    /// The other side refused one of our messages, which was rolled back.
     RolledBack {
         /// The REJECT as it was received.
         reject_text: Arc<str>,
@@ -61,7 +61,7 @@ pub enum StoredStep {
         /// The time that was passed to `handle_timeout`.
         at: UnixMillis,
     },
-    /// A message of the other side broke the chain, and the session failed (D7).
+    /// A message from the other side broke the chain, and the session failed (D7).
     ChainBroken {
         /// The message as it was received.
         text: Arc<str>,
@@ -134,7 +134,7 @@ impl Participant {
         Ok(participant)
     }
 
-    /// Takes over a step that the other side has kept and this side has lost: a message of either side. Returns the
+    /// Adopts a step that the other side has kept and this side has lost: a message of either side. Returns the
     /// transitions that can no longer be rolled back. No time is compared with a clock.
     pub fn take_over(&mut self, step: &StoredStep) -> Result<Vec<Transition>, AspError> {
         let mut transitions = Vec::new();

@@ -6,7 +6,7 @@ use crate::error::{Refusal, RejectCode};
 use crate::message::TrustScore;
 use crate::state_machine::Role;
 
-/// The constraints that the next message of the other side must meet.
+/// The constraints that the next message from the other side must meet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct AnswerConstraints {
     set_by: Role,
@@ -34,7 +34,7 @@ impl AnswerConstraints {
         is_constrained.then_some(constraints)
     }
 
-    /// Returns the constraints after a message was accepted. A message of the other side is the answer, so it ends the
+    /// Returns the constraints after a message was accepted. A message from the other side is the answer, so it ends the
     /// constraints. New constraints replace old ones.
     pub(super) fn after(pending: Option<Self>, message: &IncomingMessage<'_>) -> Option<Self> {
         Self::of(message).or_else(|| pending.filter(|pending| pending.set_by == message.sender))

@@ -187,7 +187,7 @@ impl AspSession {
         self.outcome.as_ref()
     }
 
-    /// Returns the pending or agreed commitment, also while escalated.
+    /// Returns the pending or agreed commitment, even while the session is escalated.
     pub fn commitment(&self) -> Option<&Commitment> {
         self.state_data.commitment()
     }

@@ -54,8 +54,8 @@ seal::string_enum! {
         Fulfilled "fulfilled",
         /// Fulfilled after its deadline.
         Late "fulfilled late",
-        /// Without a result when the session ended, but not overdue, and its party did not end the session. Or with a result
-        /// that the other side could neither accept nor contest before the session ended.
+        /// Either no result was reported, the obligation was not overdue and its party did not end the session; or a result was
+        /// reported that the other side could neither accept nor contest before the session ended.
         Open "open",
         /// The other side contested its result (D22).
         Contested "contested",
@@ -64,12 +64,14 @@ seal::string_enum! {
     }
 }
 
-/// The side that receives the escrow. The side that sent the COMMIT pays the escrow in. The other side receives it as
-/// payment for its obligations, if it kept them, or as compensation if the depositor left. If the other side has no
-/// obligations, it receives the escrow only if the depositor breaks the agreement, as compensation.
+/// The side that receives the escrow.
+///
+/// The depositor is the side that sent the COMMIT. The other side, the beneficiary, gets the escrow as payment if it kept its
+/// obligations, or as compensation if the depositor left. A beneficiary without obligations gets it only if the depositor breaks
+/// the agreement. Otherwise the escrow returns to the depositor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Payee {
-    /// The side that paid the money in.
+    /// The side that sent the COMMIT.
     Depositor,
     /// The other side.
     Beneficiary,

@@ -14,7 +14,7 @@ use super::report::{ComponentReport, EndorsementReport, TrustReport};
 use crate::id::{AgentUri, SessionId};
 use crate::message::TrustScore;
 
-/// The history of all peers, folded from [`TrustEvent`]s.
+/// The history of all peers, aggregated from [`TrustEvent`]s.
 ///
 /// ```
 /// use asp::AgentUri;
@@ -86,7 +86,7 @@ impl TrustBook {
         })
     }
 
-    /// Returns the score of a peer. An unknown peer has the score of a stranger.
+    /// Returns the score of a peer. An unknown peer has the initial score.
     pub fn score(&self, peer: &AgentUri, now: UnixMillis) -> TrustScore {
         let history = self.history(peer);
         let endorsement_growth = self.endorsement_growth(&history, now);

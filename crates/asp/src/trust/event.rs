@@ -9,7 +9,7 @@ use crate::message::TrustScore;
 /// One fact about a peer. The caller stores the events and replays them after a restart.
 ///
 /// Record only what the peer's pinned keys prove, or what this side observed itself. A message that merely names the peer
-/// proves nothing: otherwise any stranger could lower the peer's score (D7).
+/// proves nothing: otherwise any agent could lower the peer's score (D7).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustEvent {
     /// The agent that the event is about.
@@ -22,7 +22,7 @@ pub struct TrustEvent {
     pub kind: TrustEventKind,
 }
 
-/// What happened.
+/// The kinds of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TrustEventKind {
@@ -62,7 +62,7 @@ pub enum TrustEventKind {
     AuthenticationFailed,
     /// The operator of this side pinned the peer's card.
     CardPinned,
-    /// The peer's card was pinned when it was first met.
+    /// The peer's card was pinned on first contact.
     CardTrustedOnFirstUse,
     /// The peer changed its keys, and both the old and the new keys signed the new card.
     CardRotated,
@@ -70,7 +70,7 @@ pub enum TrustEventKind {
     CardMismatched,
     /// The peer's card was revoked. Its identity counts as unverified until a card is pinned again.
     CardRevoked,
-    /// The peer paid the escrow of a commitment in.
+    /// The peer funded the escrow of a commitment.
     EscrowFunded(CommitmentId),
     /// The peer promised an escrow that it could not cover.
     EscrowUnfunded(CommitmentId),

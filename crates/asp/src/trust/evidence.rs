@@ -1,4 +1,4 @@
-//! The evidence about one peer: what its components grow and shrink with.
+//! The evidence about one peer, from which the components of its score are computed.
 //!
 //! Quantities are integers in millionths, because integer addition gives the same result in every order. Decay is
 //! computed in whole hours, so that many small steps do not add up to a rounding error.
@@ -19,7 +19,7 @@ const UNIT: f64 = 1e6;
 
 /// The evidence about one peer at a point in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Evidence {
+pub(super) struct TrustEvidence {
     /// The time up to which decay is applied. A multiple of the decay step.
     as_of: UnixMillis,
     /// When the peer was last active.
@@ -32,7 +32,7 @@ pub(super) struct Evidence {
     broken_commitments: u64,
 }
 
-impl Default for Evidence {
+impl Default for TrustEvidence {
     fn default() -> Self {
         Self {
             as_of: UnixMillis::MIN,
@@ -44,7 +44,7 @@ impl Default for Evidence {
     }
 }
 
-impl Evidence {
+impl TrustEvidence {
     /// Applies an event. An event that is earlier than a previous one counts as if it happened at the same time.
     pub(super) fn apply(&mut self, kind: &TrustEventKind, at: UnixMillis, parameters: &TrustParameters) {
         self.advance(at, parameters);

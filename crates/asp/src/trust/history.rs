@@ -1,17 +1,17 @@
-//! The folded history of one peer.
+//! The history of one peer, aggregated from its events.
 
 use seal::UnixMillis;
 
 use super::component::TrustComponent;
 use super::endorsements::Endorsements;
 use super::event::{TrustEvent, TrustEventKind, TrustEventName};
-use super::evidence::Evidence;
+use super::evidence::TrustEvidence;
 use super::parameters::TrustParameters;
 
 /// The history of one peer. Its size is bounded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PeerHistory {
-    evidence: Evidence,
+    evidence: TrustEvidence,
     identity: Identity,
     pub(super) endorsements: Endorsements,
     counts: [EventCount; TrustEventName::ALL.len()],
@@ -19,7 +19,7 @@ pub(super) struct PeerHistory {
     recent: Vec<TrustEvent>,
 }
 
-/// How often an event happened, and when.
+/// How often an event happened, and when it first and last did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct EventCount {
     pub(super) count: u64,
@@ -27,12 +27,12 @@ pub(super) struct EventCount {
     pub(super) last_at: UnixMillis,
 }
 
-/// When the peer's card was last pinned and revoked.
+/// When the peer's card was last pinned, trusted on first use, and revoked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Identity {
-    pinned: Option<UnixMillis>,
-    first_use: Option<UnixMillis>,
-    revoked: Option<UnixMillis>,
+    pinned_at: Option<UnixMillis>,
+    trusted_on_first_use_at: Option<UnixMillis>,
+    revoked_at: Option<UnixMillis>,
 }
 
 /// The parts of a component's value.
@@ -123,20 +123,20 @@ impl EventCount {
 impl Identity {
     fn apply(&mut self, kind: &TrustEventKind, at: UnixMillis) {
         let latest = match kind {
-            TrustEventKind::CardPinned => &mut self.pinned,
-            TrustEventKind::CardTrustedOnFirstUse => &mut self.first_use,
-            TrustEventKind::CardRevoked => &mut self.revoked,
+            TrustEventKind::CardPinned => &mut self.pinned_at,
+            TrustEventKind::CardTrustedOnFirstUse => &mut self.trusted_on_first_use_at,
+            TrustEventKind::CardRevoked => &mut self.revoked_at,
             _ => return,
         };
         *latest = (*latest).max(Some(at));
     }
 
-    /// Returns the value of the identity. A revocation cancels everything before it and at the same time.
+    /// Returns the value of the identity. A revocation cancels every pinning that is not later than it.
     fn value(&self, parameters: &TrustParameters) -> f64 {
-        let is_valid = |at: Option<UnixMillis>| at.is_some() && at > self.revoked;
-        if is_valid(self.pinned) {
+        let is_valid = |at: Option<UnixMillis>| at.is_some() && at > self.revoked_at;
+        if is_valid(self.pinned_at) {
             parameters.pinned_identity
-        } else if is_valid(self.first_use) {
+        } else if is_valid(self.trusted_on_first_use_at) {
             parameters.first_use_identity
         } else {
             parameters.bases.identity_verification

@@ -1,14 +1,14 @@
 //! Trust in other agents, computed by this side from its own history (D25), and the limits that depend on it (D26).
 //!
 //! - [`TrustEvent`]: one fact about a peer. The caller stores each event and passes it to [`TrustBook::record`].
-//! - [`TrustBook`]: the folded history of all peers, with a bounded amount of memory per peer. Replaying the stored events
+//! - [`TrustBook`]: the aggregated history of all peers, with a bounded amount of memory per peer. Replaying the stored events
 //!   gives an equal book.
 //! - [`TrustParameters`]: every constant of the computation.
 //! - [`TrustReport`]: the components of a score and the events that they come from.
 //! - [`PeerLimits`] and [`TokenBucket`]: rate limits by trust level.
 //! - [`CircuitBreaker`]: stops calls to peers that do not answer.
 //!
-//! What an agent says about itself has no effect: no event contains a score that the peer declared for itself (D20).
+//! An agent's claims about itself have no effect: no event contains a score that the peer declared for itself (D20).
 
 mod book;
 mod circuit_breaker;

@@ -49,7 +49,7 @@ seal::defaults! {
             economic_reliability: 100.0,
             peer_endorsements: 25.0,
         },
-        /// The value of identity verification for a card that was pinned when it was first met.
+        /// The value of identity verification for a card that was pinned on first contact.
         pub first_use_identity: f64 = 50.0,
         /// The value of identity verification for a card that the operator pinned.
         pub pinned_identity: f64 = 100.0,

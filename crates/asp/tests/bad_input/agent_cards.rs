@@ -166,7 +166,7 @@ fn a_card_with_a_secret_key_is_refused() {
 }
 
 #[test]
-fn a_too_long_card_is_refused() {
+fn a_card_that_is_too_long_is_refused() {
     let unpadded_length = sign_card(card().with("pad", "\"\""), &BUYER.keys).len();
     let padded =
         |bytes: usize| sign_card(card().with_text("pad", &"p".repeat(bytes - unpadded_length)), &BUYER.keys);

@@ -85,7 +85,7 @@ fn the_member_tables_are_complete() {
 }
 
 #[test]
-fn a_body_that_is_no_object_or_an_empty_object_is_refused() {
+fn a_body_that_is_not_an_object_or_is_empty_is_refused() {
     let mut harness = RecordHarness::at(State::Conversing);
     for performative in Performative::ALL {
         for body in ["null", "1", "\"x\"", "[]", "{}", "[{}]"] {

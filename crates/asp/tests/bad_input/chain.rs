@@ -70,7 +70,7 @@ fn a_repeated_message_is_a_duplicate() {
 }
 
 #[test]
-fn a_message_of_another_session_is_refused() {
+fn a_message_from_another_session_is_refused() {
     let mut harness = RecordHarness::at(State::Conversing);
     let other = SessionId::generate(START, &mut CountingRandom(77)).to_string();
     let envelope = harness.next(A, &query("qry_1")).with_text("sessionId", &other);

@@ -12,7 +12,7 @@ use crate::support::record_harness::{A, B, HarnessOutcome, RecordHarness, START}
 use crate::support::test_agents::{BUYER, CountingRandom, SELLER, STRANGER};
 use crate::support::test_signer::{SigningOverrides, sign_envelope, sign_with};
 
-/// Receives a message of the buyer that was signed with these overrides.
+/// Receives a message from the buyer that was signed with these overrides.
 fn receive_with_overrides(overrides: &SigningOverrides) -> HarnessOutcome {
     let mut harness = RecordHarness::at(State::Conversing);
     let envelope = harness.next(A, &query("qry_1"));
@@ -61,7 +61,7 @@ fn a_hash_of_another_message_is_dropped() {
 }
 
 #[test]
-fn a_signature_of_another_key_or_text_is_dropped() {
+fn a_signature_by_another_key_or_of_another_text_is_dropped() {
     let mut harness = RecordHarness::at(State::Conversing);
     let envelope = harness.next(A, &query("qry_1"));
     let valid = sign_envelope(&envelope, &BUYER.keys);
@@ -152,7 +152,7 @@ fn a_proof_must_match_the_performative_session_and_message() {
 }
 
 #[test]
-fn a_proof_of_another_key_is_dropped() {
+fn a_proof_made_with_another_key_is_dropped() {
     for keys in [&SELLER.keys, &STRANGER.keys] {
         let overrides = SigningOverrides { dpop_key: Some(keys.dpop.clone()), ..SigningOverrides::default() };
         assert_eq!(
@@ -162,7 +162,7 @@ fn a_proof_of_another_key_is_dropped() {
     }
 }
 
-/// Puts the proof of one message into another message of the same sender.
+/// Puts the proof of one message into another message from the same sender.
 #[test]
 fn a_proof_cannot_be_moved_to_another_message() {
     let mut harness = RecordHarness::at(State::Conversing);

@@ -28,7 +28,7 @@ fn messages_of_the_test_signer_are_accepted() {
 
 /// Both use deterministic signatures (RFC 6979), so even the proofs are equal.
 #[test]
-fn the_test_signer_and_the_crate_sign_alike() {
+fn the_test_signer_and_the_crate_sign_identically() {
     let keys = AgentKeys { dpop: es256::SigningKey::deterministic(&[9; 32]).unwrap(), ..keys(1) };
     for (number, performative) in Performative::ALL.into_iter().enumerate() {
         let mut other = ExtraMembers::default();

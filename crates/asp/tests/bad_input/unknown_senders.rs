@@ -13,7 +13,7 @@ use crate::support::test_agents::{BUYER, CountingRandom, SELLER, STRANGER, THIRD
 use crate::support::test_signer::{SigningOverrides, sign_envelope, sign_with};
 
 #[test]
-fn a_message_of_an_unknown_agent_is_dropped() {
+fn a_message_from_an_unknown_agent_is_dropped() {
     let mut harness = RecordHarness::at(State::Conversing);
     for link in [harness.record.transcript().head(), Digest::of(b"nothing")] {
         let envelope = harness
@@ -130,7 +130,7 @@ fn a_participant_drops_messages_of_a_known_agent_outside_the_session() {
 
 /// Only a REJECT from the other side rolls messages back.
 #[test]
-fn a_reject_of_a_third_party_rolls_nothing_back() {
+fn a_reject_from_a_third_party_rolls_nothing_back() {
     let (mut a, _, mut random) = introduced_pair();
     let sent = a.send(query("qry_1"), START, &mut random).unwrap();
     let before = state_of(&a);

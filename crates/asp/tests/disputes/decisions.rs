@@ -39,7 +39,7 @@ fn a_result_before_the_filing_dismisses_the_dispute_about_the_deadline() {
 }
 
 #[test]
-fn the_result_of_the_other_side_or_a_progress_report_is_no_fulfilment() {
+fn the_other_sides_result_or_a_progress_report_is_not_a_fulfilment() {
     let mut harness = executing();
     harness.send(A, &bodies::inform("result"));
     harness.send(B, &bodies::inform("progress"));
@@ -103,7 +103,7 @@ fn a_release_after_a_result_is_dismissed() {
 
 /// The escrow compensates the other side if the depositor breaks the agreement.
 #[test]
-fn a_compensation_is_no_release_without_fulfilment() {
+fn a_compensation_is_not_a_release_without_fulfilment() {
     let mut harness = executing();
     harness.send(A, &bodies::withdraw());
     assert_eq!(harness.record.session().outcome().unwrap().broken_by, [A]);

@@ -131,7 +131,7 @@ fn the_reason_must_be_possible() {
 
 type Forgery = fn(&mut Dispute);
 
-/// A dispute from the other side is checked against the own record of the session.
+/// A dispute from the other side is checked against this side's record of the session.
 #[test]
 fn a_forged_dispute_is_refused() {
     let mut harness = executing();

@@ -1,4 +1,4 @@
-//! The register, the effect on trust, and JSON.
+//! The dispute register, the effect of disputes on trust, and the JSON form of disputes and resolutions.
 
 use asp::DisputeId;
 use asp::dispute::{

@@ -28,7 +28,7 @@ pub(super) fn reference(number: usize) -> Reference {
     Reference::parse(&format!("payment-{number}")).unwrap()
 }
 
-/// Commitments 0 and 1, 2 and 3, and so on have the same id, in different sessions.
+/// Commitments 2n and 2n+1 have the same commitment id but belong to different sessions.
 pub(super) fn escrow_id(number: usize) -> EscrowId {
     let session_id = SessionId::parse(&format!("01890a5d-ac96-774b-bcce-00000000000{}", number % 2)).unwrap();
     EscrowId { session_id, commitment_id: CommitmentId::parse(&format!("cmt_{}", number / 2)).unwrap() }

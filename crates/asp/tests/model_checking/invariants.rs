@@ -55,7 +55,7 @@ impl Invariant {
     }
 }
 
-/// What the observer remembers of earlier steps.
+/// The observer's memory of earlier steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ObserverState {
     pub(crate) escalations: usize,
@@ -64,11 +64,11 @@ pub(crate) struct ObserverState {
     /// Commitments that are not answered yet, with their senders.
     pending: Vec<(CommitmentId, Role)>,
     accepted: Vec<CommitmentId>,
-    /// For each side, whether its last result stands; `None` without a result.
+    /// For each side, whether its last result is uncontested; `None` without a result.
     results: [Option<ObservedResult>; 2],
 }
 
-/// What the observer knows about a result.
+/// The observer's knowledge of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum ObservedResult {
     Uncontested,
@@ -135,8 +135,8 @@ impl ObserverState {
         Some(self.pending.remove(index))
     }
 
-    /// Returns whether the outcome counts only obligations whose party has a result that the other side did not contest, and
-    /// whether only such a party is paid when both sides close.
+    /// Returns true if every fulfilled obligation has an uncontested result of its party and, when both sides close, the escrow
+    /// pays only such a party.
     fn is_outcome_earned(&self, outcome: &SessionOutcome) -> bool {
         let has_result = |role: Role| {
             matches!(

@@ -47,7 +47,7 @@ impl ModelMessage {
     }
 }
 
-/// The id of every message of one side. The session uses ids only to tell which result a message names.
+/// The id of every message from one side. The session uses ids only to tell which result a message names.
 fn message_id_of(sender: Role) -> MessageId {
     let text = format!("01890a5d-ac96-774b-bcce-b302099a805{}", sender as usize);
     MessageId::parse(&text).expect("a valid message id")

@@ -21,7 +21,7 @@ pub(crate) struct ModelBounds {
     pub(crate) commits: usize,
     /// Maximum number of escalations in one session.
     pub(crate) escalations: usize,
-    /// Whether a timer may expire on one side while a message of the other side is in transit.
+    /// Whether a timer may expire on one side while a message from the other side is in transit.
     pub(crate) allows_crossing: bool,
     /// The pairs of levels that are tried.
     pub(crate) levels: &'static [[ConformanceLevel; 2]],

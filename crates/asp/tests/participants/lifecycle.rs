@@ -117,7 +117,7 @@ fn an_untrusted_inviter_can_try_again() {
     assert_eq!(pair.states(), [State::Invited; 2]);
 }
 
-/// An inviter that has not sent its invitation yet is not affected by a message of another session.
+/// An inviter that has not sent its invitation yet is not affected by a message from another session.
 #[test]
 fn a_stray_invitation_does_not_stop_a_pending_inviter() {
     let mut pair = ParticipantPair::new();
@@ -290,7 +290,7 @@ fn an_invitation_uses_the_pinned_card() {
 }
 
 #[test]
-fn a_too_long_message_is_not_sent() {
+fn a_message_that_is_too_long_is_not_sent() {
     let mut pair = ParticipantPair::conversing();
     let before = pair.snapshot(A);
     let sent = pair.try_send(A, observe(&"x".repeat(300_000)));

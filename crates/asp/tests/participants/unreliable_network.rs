@@ -33,7 +33,7 @@ enum NetworkEvent {
     Elapse(Role, i64),
 }
 
-/// What the network may do besides delaying and duplicating messages.
+/// The disturbances of the network besides delayed and duplicated messages.
 #[derive(Clone, Copy)]
 struct Disturbances {
     overtakes: bool,
@@ -256,7 +256,7 @@ proptest! {
     }
 
     /// A participant that is restored from its stored steps at any point equals the original, and handles the next message
-    /// in the same way, also after timers expired and after a broken chain.
+    /// in the same way, even after timers expired and after a broken chain.
     #[test]
     fn a_restored_participant_equals_the_original(events in events_strategy(REORDERED_WITH_TIME)) {
         UnreliableNetwork::run(&events, Restarts::CompareOnly);

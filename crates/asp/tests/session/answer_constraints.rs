@@ -69,7 +69,7 @@ fn an_answer_must_have_an_allowed_performative() {
 }
 
 #[test]
-fn constraints_bind_only_the_next_message_of_the_other_side() {
+fn constraints_bind_only_the_next_message_from_the_other_side() {
     let passed = ReceiverChecks::PASSED;
     let mut harness = asked(&constrained_to(&[Performative::Inform]));
     // The side that set the constraints is free, and its messages without constraints do not end them.

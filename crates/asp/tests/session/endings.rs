@@ -50,7 +50,7 @@ fn closing_by_both_sides_confirms_nothing() {
         assert_eq!(status(&harness), expected_status);
         assert_eq!(harness.outcome().escrow_payee, Some(Payee::Depositor), "nothing was delivered");
     }
-    // The buyer's obligation is overdue. This is no reason to pay a seller that has reported nothing.
+    // The buyer's obligation is overdue. That is not a reason to pay a seller that has reported nothing.
     let mut harness = SessionHarness::conversing()
         .after(&[(A, commit("cmt_1", &[(SELLER, 1000), (BUYER, 100)], Some("10.50"))), (B, accept("cmt_1"))]);
     let mut timed_out = harness.clone();

@@ -132,7 +132,7 @@ impl SessionHarness {
         refusal.code
     }
 
-    /// Lets time pass, then handles timeouts.
+    /// Advances the clock, then handles timeouts.
     pub(crate) fn wait(&mut self, seconds: i64) -> Vec<Transition> {
         self.now += seconds * 1000;
         self.expire_timers()
@@ -146,7 +146,7 @@ impl SessionHarness {
         transitions
     }
 
-    /// Lets this many seconds pass. Asserts that one millisecond before that time, no timer has expired yet.
+    /// Advances the clock by this many seconds. Asserts that no timer has expired one millisecond before that time.
     pub(crate) fn wait_exactly(&mut self, seconds: i64) -> Vec<Transition> {
         let before = self.session.clone();
         assert_eq!(self.session.handle_timeout(self.now + seconds * 1000 - 1), [], "too early");
@@ -187,7 +187,7 @@ impl SessionHarness {
     }
 }
 
-/// The id of every message of one side. The session uses ids only to tell which result a message names.
+/// The id of every message from one side. The session uses ids only to tell which result a message names.
 fn message_id_of(sender: Role) -> MessageId {
     MessageId::parse(&format!("01890a5d-ac96-774b-bcce-b302099a805{}", sender as usize)).unwrap()
 }

@@ -223,7 +223,7 @@ fn a_commit_can_set_a_response_time() {
 }
 
 #[test]
-fn only_a_message_of_the_other_side_counts_as_a_response() {
+fn only_a_message_from_the_other_side_counts_as_a_response() {
     let mut harness = SessionHarness::conversing();
     harness.send_with_timeout(A, query(), 60_000);
     harness.send(A, observe());

@@ -1,4 +1,4 @@
-//! What time does to a score.
+//! How a score decays over time.
 
 use asp::trust::{TrustBook, TrustEventKind};
 use proptest::prelude::*;
@@ -46,9 +46,9 @@ fn a_single_session_does_not_restore_what_has_decayed() {
     assert!(returned < best - 30.0, "{best} to {returned}");
 }
 
-/// Bad events are no activity, and do not keep a score from decaying.
+/// Bad events do not count as activity, so they do not stop the decay.
 #[test]
-fn junk_does_not_stop_the_decay() {
+fn bad_events_do_not_stop_the_decay() {
     let (mut book, quiet) = (book_with(good_sessions(100)), book_with(good_sessions(100)));
     for day in 1..=365 {
         book.record(&event(0, START + day * DAY_MS, TrustEventKind::AuthenticationFailed));
@@ -128,7 +128,7 @@ proptest! {
         prop_assert!((score(&book, 0, START + 20_000 * DAY_MS) - base).abs() < 1e-3);
     }
 
-    /// Looking at a score, or recording an event without an effect on it, does not change its decay.
+    /// Recording an event without an effect on a score does not change its decay.
     #[test]
     fn decay_in_steps_equals_decay_at_once(sessions in 1..200_usize, hours in proptest::collection::vec(0..2_000_i64, 1..10)) {
         let (mut stepped, at_once) = (book_with(good_sessions(sessions)), book_with(good_sessions(sessions)));

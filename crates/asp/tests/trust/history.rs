@@ -41,7 +41,7 @@ fn malformed_events_are_refused() {
     }
 }
 
-/// What an agent says about itself is no event, and has no effect (D20).
+/// Claims of an agent about itself are not events, and have no effect (D20).
 #[test]
 fn self_declared_trust_has_no_effect() {
     let plain = r#"{"type":"session_completed","peer":"agent://a.example","atMs":1}"#;

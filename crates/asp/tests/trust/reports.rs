@@ -40,7 +40,7 @@ fn a_report_names_the_events_of_each_component() {
 }
 
 #[test]
-fn the_card_keys_are_those_that_npayload_publishes() {
+fn the_component_names_are_those_that_npayload_publishes() {
     assert_eq!(
         TrustComponent::ALL.map(TrustComponent::as_str),
         [

@@ -1,4 +1,4 @@
-//! Checks the consents of persons in a transcript (D24) for `sayso asp verify`.
+//! Checks people's consents in a transcript (D24) for `sayso asp verify`.
 
 use std::path::{Path, PathBuf};
 
@@ -85,7 +85,7 @@ fn read_hub_keys(path: &Path) -> Result<Vec<es256::VerifyingKey>, CommandError> 
     let doc = tape.read(text).map_err(|_| unusable("is not a JWK or a JWK set"))?;
     let read_key = |value: &JsonValue<'_>| match Jwk::read(value) {
         Ok(Jwk::P256(key)) => Ok(key),
-        Ok(_) => Err(unusable("contains a key of another type than P-256")),
+        Ok(_) => Err(unusable("contains a key of a type other than P-256")),
         Err(error) => Err(unusable(&error.to_string())),
     };
     let root = doc.root();

@@ -47,7 +47,7 @@ pub(crate) struct KeygenArguments {
 
 #[derive(clap::Subcommand)]
 pub(crate) enum CardCommand {
-    /// Check the signature of a card, and say whose it is.
+    /// Check the signature of a card, and print whose card it is.
     Verify(VerifyArguments),
     /// Register the card of an identity at a registry: a node that runs with --registry.
     Register(RegisterArguments),

@@ -29,7 +29,7 @@ pub(crate) enum AspCommand {
     Serve(Box<asp_node::Arguments>),
     /// Open a session with another agent through a running node, and print its id.
     Invite(send::InviteArguments),
-    /// Send a message in a session. The node signs and delivers it, and asks a person first if the policy says so.
+    /// Send a message in a session. The node signs and delivers it, and asks a person first if the policy requires it.
     Send(send::SendArguments),
     /// Describe a session, or list the open ones.
     Show(show::ShowArguments),

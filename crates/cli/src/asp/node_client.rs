@@ -1,4 +1,4 @@
-//! What the commands that talk to a running node share: its address, errors, and arguments.
+//! Shared code of the commands that talk to a running node: its address, errors, and arguments.
 
 use std::path::Path;
 

@@ -156,7 +156,7 @@ pub(crate) fn run_watch(arguments: &WatchArguments) -> Result<ExitStatus, Comman
     })
 }
 
-/// What `watch` has printed.
+/// The progress of `watch`: what it has already printed.
 struct Watcher {
     narrator: Narrator,
     state: Option<State>,

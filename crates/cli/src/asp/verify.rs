@@ -22,10 +22,10 @@ pub(crate) struct Arguments {
     /// the cards verify the signatures.
     #[arg(long, value_name = "CARDS")]
     cards: Option<PathBuf>,
-    /// Public key of a hub, as in the hub's manifest.jwk. It verifies the consents of persons in the transcript. May be repeated.
+    /// Public key of a hub, as in the hub's manifest.jwk. It verifies people's consents in the transcript. Can be repeated.
     #[arg(long, value_name = "JWK")]
     hub_key: Vec<PathBuf>,
-    /// Report a fault if a commitment was sent or accepted without a valid consent of a person.
+    /// Report a fault if a commitment was sent or accepted without a person's valid consent.
     #[arg(long, requires = "hub_key")]
     require_consent: bool,
     /// Number of threads. Default: the number of cores, at most 16.
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     max_messages: usize,
 }
 
-/// Verifies a transcript with the default limits, and describes it. With the key of a hub, also verifies the consents.
+/// Verifies a transcript with the default limits, and describes it. Given the key of a hub, it also verifies the consents.
 pub(super) fn verify_files(
     file: &Path,
     cards: &Path,

@@ -33,7 +33,7 @@ behaviours! {
     MANIFEST_FORM: "AAEP-5.10.1-1" Error "a manifest must have the shape of section 5.10.1";
     MANIFEST_MATCHES: "AAEP-10.4.2-4" Error "the manifest must fit what the producer offers";
     MANIFEST_SIGNATURE: "AAEP-10.4.2-2" Error "the signature of the manifest must be valid";
-    SENDER_AUTHENTICATED: "AAEP-10.2.2-8" Error "every message must be authenticated, and the id of a subscription is no credential";
+    SENDER_AUTHENTICATED: "AAEP-10.2.2-8" Error "every message must be authenticated, and the id of a subscription is not a credential";
     INVALID_REPLY_IGNORED: "AAEP-6.3.4-7" Error "a reply that fails a check must be ignored";
     LATE_REPLY_IGNORED: "AAEP-6.3.4-4" Error "a reply after the deadline must be ignored";
     FIRST_REPLY_COUNTS: "AAEP-6.3.5-1" Error "only the first reply to a question may count";

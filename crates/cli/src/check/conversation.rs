@@ -17,30 +17,30 @@ use crate::validate::item_reader::RecordingItem;
 #[derive(Clone)]
 pub(super) struct Target {
     pub(super) address: Address,
-    /// How long the producer may take to answer, and to send an event that must follow.
-    pub(super) patience: Duration,
+    /// Maximum time for an answer, or for an event that must follow.
+    pub(super) response_timeout: Duration,
 }
 
-/// One conversation with the producer, and what is wrong with it.
+/// One conversation with the producer, and the findings about it.
 pub(super) struct Conversation {
-    /// What the conversation is for. It is part of the name that findings have.
+    /// What the conversation is for. It is part of the label under which findings are reported.
     pub(super) name: &'static str,
     connection: DirectConnection,
-    /// How long the producer may take.
-    pub(super) patience: Duration,
+    /// Maximum time for an answer, or for an event that must follow.
+    pub(super) response_timeout: Duration,
     accepted: Option<Box<SubscriptionAccepted>>,
     checker: ReplayChecker,
     tape: Tape,
-    /// Everything that was exchanged, one message per line. Forged replies are left out, because they break rules on purpose.
+    /// The exchanged messages, one per line, except those that break rules on purpose, and events in flight after a close.
     lines: Vec<String>,
     findings: Vec<CheckFinding>,
     /// Received events that were not returned yet.
     backlog: VecDeque<ReceivedEvent>,
-    /// Until when events may arrive that the producer sent before it knew that the subscription was closed.
+    /// End of the grace period for events that the producer sent before it saw the close.
     in_flight_until: Option<Instant>,
 }
 
-/// How long events may be on their way, after the subscription was closed.
+/// Grace period for events in flight after the subscription was closed.
 const IN_FLIGHT_TIME: Duration = Duration::from_secs(2);
 
 /// A finding at a line of a conversation.
@@ -53,7 +53,7 @@ pub(super) struct CheckFinding {
     pub(super) event_id: Option<String>,
 }
 
-/// What the check needs to know about an event.
+/// The parts of an event that the check needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ReceivedEvent {
     pub(super) kind: String,
@@ -64,7 +64,7 @@ pub(super) struct ReceivedEvent {
     pub(super) description: Option<String>,
 }
 
-/// How a wait for an event ended.
+/// The result of waiting for an event.
 pub(super) enum Arrival {
     Event(ReceivedEvent),
     /// Nothing arrived in time.
@@ -88,7 +88,7 @@ impl Conversation {
         Ok(Self {
             name,
             connection: DirectConnection::open(&target.address).await?,
-            patience: target.patience,
+            response_timeout: target.response_timeout,
             accepted: None,
             checker: ReplayChecker::new(),
             tape: Tape::default(),
@@ -99,20 +99,20 @@ impl Conversation {
         })
     }
 
-    /// Does not check these rules, because this conversation does not show what they need.
+    /// Disables these rules, because this conversation does not contain the messages that they depend on.
     pub(super) fn without_rules(mut self, rules: &[Rule]) -> Self {
         self.checker = self.checker.without(rules);
         self
     }
 
-    /// Sends a lawful subscription request.
+    /// Sends a valid subscription request, and records it.
     pub(super) async fn subscribe(&mut self, request: &str) -> Result<SubscribeAnswer, ConnectionError> {
         self.record(request);
         self.send_request(request).await
     }
 
-    /// Sends a subscription request that breaks a rule.
-    pub(super) async fn subscribe_unlawfully(
+    /// Sends a subscription request that is not recorded, because it breaks a rule on purpose.
+    pub(super) async fn subscribe_unrecorded(
         &mut self,
         request: &str,
     ) -> Result<SubscribeAnswer, ConnectionError> {
@@ -122,7 +122,7 @@ impl Conversation {
     async fn send_request(&mut self, request: &str) -> Result<SubscribeAnswer, ConnectionError> {
         let answer = match self.connection.subscribe(request).await {
             Ok(answer) => answer,
-            // The connection was closed instead of an answer.
+            // The producer closed the connection instead of answering.
             Err(
                 ConnectionError::ClosedBeforeResponse
                 | ConnectionError::ConnectionReset
@@ -150,40 +150,40 @@ impl Conversation {
         self.accepted.as_deref().map(|accepted| &accepted.subscription_id)
     }
 
-    /// Sends a lawful message.
+    /// Sends a valid message.
     pub(super) async fn send(&mut self, message: &str) -> Result<Option<Acknowledgement>, ConnectionError> {
         self.record(message);
         self.connection.send(message).await
     }
 
     /// Sends a message that breaks a rule on purpose.
-    pub(super) async fn send_unlawfully(
+    pub(super) async fn send_invalid(
         &mut self,
         message: &str,
     ) -> Result<Option<Acknowledgement>, ConnectionError> {
         self.connection.send(message).await
     }
 
-    /// Changes the subscription without changing any term, and waits for the answer. Whatever was sent before on this
-    /// connection has been handled then. Returns whether the producer answered.
+    /// Renegotiates with unchanged terms and waits for the answer. After that, everything sent earlier on this connection has been
+    /// handled. Returns whether the producer answered.
     pub(super) async fn renegotiate(&mut self, capabilities: Capabilities) -> Result<bool, ConnectionError> {
         let Some(subscription) = self.subscription_id().cloned() else { return Ok(false) };
         let message = SubscriptionRenegotiate::new(subscription, capabilities);
         self.send(&Message::SubscriptionRenegotiate(message).to_json()).await?;
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.response_timeout;
         loop {
             let Ok(received) = timeout_at(deadline, self.connection.next()).await else { return Ok(false) };
             let Some(text) = received? else { return Ok(false) };
-            match self.take_in(&text) {
-                TakenIn::Answer => return Ok(true),
-                TakenIn::Closed => return Ok(false),
-                TakenIn::Event(event) => self.backlog.push_back(event),
-                TakenIn::Nothing => {}
+            match self.process_message(&text) {
+                MessageKind::Answer => return Ok(true),
+                MessageKind::Closed => return Ok(false),
+                MessageKind::Event(event) => self.backlog.push_back(event),
+                MessageKind::Nothing => {}
             }
         }
     }
 
-    /// Closes the subscription, and checks that no event follows until the producer falls silent or closes the connection.
+    /// Closes the subscription, then reads until the producer is silent or disconnects, and reports any event sent after the close.
     pub(super) async fn close(&mut self, quiet: Duration) -> Result<(), ConnectionError> {
         let Some(subscription) = self.subscription_id().cloned() else { return Ok(()) };
         self.send(&close_message(&subscription)).await?;
@@ -194,11 +194,11 @@ impl Conversation {
     }
 
     /// Waits for the next event.
-    pub(super) async fn receive(&mut self, patience: Duration) -> Result<Arrival, ConnectionError> {
+    pub(super) async fn receive(&mut self, response_timeout: Duration) -> Result<Arrival, ConnectionError> {
         if let Some(event) = self.backlog.pop_front() {
             return Ok(Arrival::Event(event));
         }
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + response_timeout;
         loop {
             let Ok(received) = timeout_at(deadline, self.connection.next()).await else {
                 return Ok(Arrival::Silence);
@@ -210,10 +210,10 @@ impl Conversation {
                 }
                 Err(error) => return Err(error),
             };
-            match self.take_in(&text) {
-                TakenIn::Event(event) => return Ok(Arrival::Event(event)),
-                TakenIn::Closed => return Ok(Arrival::Closed),
-                TakenIn::Answer | TakenIn::Nothing => {}
+            match self.process_message(&text) {
+                MessageKind::Event(event) => return Ok(Arrival::Event(event)),
+                MessageKind::Closed => return Ok(Arrival::Closed),
+                MessageKind::Answer | MessageKind::Nothing => {}
             }
         }
     }
@@ -226,9 +226,9 @@ impl Conversation {
     }
 
     /// Records and checks a received message.
-    fn take_in(&mut self, text: &str) -> TakenIn {
+    fn process_message(&mut self, text: &str) -> MessageKind {
         if text.trim_ascii().is_empty() {
-            return TakenIn::Nothing;
+            return MessageKind::Nothing;
         }
         let mut tape = Tape::default();
         let event = tape.read(text).ok().and_then(|doc| {
@@ -246,17 +246,17 @@ impl Conversation {
         });
         // sayso's own messages about the stream are not part of AAEP.
         if event.as_ref().is_some_and(|event| matches!(event.kind.as_str(), "sayso:gap" | "sayso:place")) {
-            return TakenIn::Nothing;
+            return MessageKind::Nothing;
         }
         if self.in_flight_until.is_none_or(|until| Instant::now() >= until) {
             self.record(text);
         }
         match event {
-            None => TakenIn::Nothing,
+            None => MessageKind::Nothing,
             Some(event) => match event.kind.as_str() {
-                "subscription.close" => TakenIn::Closed,
-                "subscription.accepted" | "subscription.rejected" => TakenIn::Answer,
-                _ => TakenIn::Event(event),
+                "subscription.close" => MessageKind::Closed,
+                "subscription.accepted" | "subscription.rejected" => MessageKind::Answer,
+                _ => MessageKind::Event(event),
             },
         }
     }
@@ -303,7 +303,7 @@ impl Conversation {
         let Self { name, checker, lines, mut findings, .. } = self;
         let events = checker.events;
         let (unfinished, sessions) = if lines.is_empty() { (Vec::new(), 0) } else { checker.finish() };
-        // A session may outlast the check. A request without an answer is a finding.
+        // A session may outlast the check. An unanswered request is a finding.
         let unfinished =
             unfinished.into_iter().filter(|(_, finding)| finding.rule != Rule::ONE_START_ONE_END);
         findings.extend(unfinished.map(|(line, finding)| CheckFinding {
@@ -318,8 +318,8 @@ impl Conversation {
     }
 }
 
-/// What a received message is.
-enum TakenIn {
+/// The kind of a received message.
+enum MessageKind {
     Event(ReceivedEvent),
     /// The answer to a renegotiation.
     Answer,

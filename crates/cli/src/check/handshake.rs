@@ -70,7 +70,7 @@ async fn check_request(
         SubscribeAnswer::Rejected(rejected) if rejected.reason_code == ReasonCode::AuthenticationRequired => {
             return Err(ConnectionError::TokenRequired);
         }
-        // Nothing has been answered yet, so this may be no producer at all, or one that demands a certificate.
+        // Nothing has been answered yet, so this may not be a producer at all, or it may demand a certificate.
         SubscribeAnswer::Other(None) => return Err(ConnectionError::ClosedBeforeResponse),
         SubscribeAnswer::Rejected(rejected) => {
             // Is it the unknown capability?
@@ -128,7 +128,7 @@ async fn check_manifest(
     Ok(())
 }
 
-/// The signature of the manifest is that of a trusted key.
+/// The manifest is signed with a trusted key.
 pub(super) async fn check_signature(
     target: &Target,
     policy: &ManifestPolicy,
@@ -173,7 +173,7 @@ async fn check_defaults(target: &Target, report: &mut CheckReport) -> Result<(),
     Ok(())
 }
 
-/// Narrow terms are not widened, neither at first nor by a change of one of them.
+/// Narrow terms are not widened, either at first or by a change to one of them.
 async fn check_terms(target: &Target, report: &mut CheckReport) -> Result<(), ConnectionError> {
     let mut talk = Conversation::open("terms", target).await?;
     let mut capabilities = full_capabilities();
@@ -221,7 +221,7 @@ async fn check_malformed(target: &Target, report: &mut CheckReport) -> Result<()
     let mut talk = Conversation::open("malformed", target).await?;
     let incomplete =
         r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"sayso-check"}"#;
-    if let SubscribeAnswer::Accepted(_) = talk.subscribe_unlawfully(incomplete).await? {
+    if let SubscribeAnswer::Accepted(_) = talk.subscribe_unrecorded(incomplete).await? {
         talk.report(Behaviour::REQUEST_CHECKED, "a request without capabilities was accepted");
     }
     report.add(talk, 3, CheckOutcome::Done);
@@ -269,7 +269,7 @@ async fn check_authentication(
         Err(error) => return Err(error),
     };
     let outcome = if has_token {
-        match talk.subscribe_unlawfully(&request(VERSION, full_capabilities())).await {
+        match talk.subscribe_unrecorded(&request(VERSION, full_capabilities())).await {
             Ok(SubscribeAnswer::Accepted(_)) => {
                 talk.report(Behaviour::SENDER_AUTHENTICATED, "a request without a token was accepted");
             }

@@ -45,7 +45,7 @@ use crate::output::{describe_io_error, print_stderr};
 pub(crate) struct Arguments {
     #[command(flatten)]
     hub: HubArgs,
-    /// Highest conformance level to check: 1 (events), 2 (also questions) or 3 (also the handshake).
+    /// Highest conformance level to check: 1 (events), 2 (adds questions) or 3 (adds the handshake).
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=3))]
     level: u8,
     /// Also act as an agent of this hub: report harmless events and ask three questions. People who listen to the hub hear them, and should not answer.
@@ -82,8 +82,8 @@ const COMMAND_CAPACITY: usize = 8;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     let address = arguments.hub.address()?;
-    let patience = Duration::from_secs(arguments.timeout);
-    let target = Target { address: address.clone(), patience };
+    let response_timeout = Duration::from_secs(arguments.timeout);
+    let target = Target { address: address.clone(), response_timeout };
     if let Some(folder) = &arguments.output {
         create_private_dir(folder)
             .map_err(|error| format!("cannot create {}: {}", folder.display(), describe_io_error(&error)))?;
@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
             CheckFailure::Unreachable(error) => format!("cannot check {}: {error}", address.url()),
             CheckFailure::Agent(reason) => format!("the agent of the check failed: {reason}"),
         };
-        // What was found until then may be the reason.
+        // The earlier findings may be the reason.
         if !report.has_errors() {
             return Err(CommandError::cannot_run(message));
         }
@@ -196,7 +196,7 @@ impl EventCheck<'_> {
                 .without_rules(&[Rule::IRREVERSIBLE_CONSENT]),
         };
         let mut questions = Questions::default();
-        // Whatever goes wrong, what was found until then is reported.
+        // Whatever goes wrong, the findings so far are reported.
         let outcome = examine(&mut all, agent, listen_time, self.level, &mut questions).await;
         let Subscriptions { main, filtered, silent } = all;
         self.report.add(main, 1, CheckOutcome::Done);
@@ -295,7 +295,7 @@ async fn examine_agent(
     let mut tokens = Vec::new();
     let mut last_mark = 0;
     loop {
-        let event = match all.main.receive(all.main.patience).await? {
+        let event = match all.main.receive(all.main.response_timeout).await? {
             Arrival::Event(event) => event,
             Arrival::Closed => return Err("the producer closed the subscription".to_owned().into()),
             Arrival::Silence => {

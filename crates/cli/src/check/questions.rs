@@ -14,7 +14,7 @@ use super::behaviour::Behaviour;
 use super::conversation::{Arrival, Conversation, ReceivedEvent};
 use super::test_agent::{AgentCommand, mark};
 
-/// How long to wait for an effect if no agent can mark the place after which none may follow.
+/// How long to wait for an effect if no agent can mark the point after which none may follow.
 const SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// The conversations in which a question is examined.
@@ -47,7 +47,7 @@ impl QuestionCheck<'_> {
         let mut acknowledgements = Vec::new();
         for forgery in forgeries(&token, &main_id, self.silent.subscription_id()) {
             let sender = if forgery.is_from_silent { &mut *self.silent } else { &mut *self.main };
-            let acknowledged = sender.send_unlawfully(&forgery.text).await?;
+            let acknowledged = sender.send_invalid(&forgery.text).await?;
             sender.renegotiate(Capabilities::new()).await?;
             acknowledgements.push((forgery.fault, acknowledged));
             if self.is_resolved(&question.session).await? {
@@ -99,7 +99,7 @@ impl QuestionCheck<'_> {
         found: &str,
     ) -> Result<(), ConnectionError> {
         let Some(text) = self.reply_to(question, Decision::Accept) else { return Ok(()) };
-        self.main.send_unlawfully(&text).await?;
+        self.main.send_invalid(&text).await?;
         self.main.renegotiate(Capabilities::new()).await?;
         let events = self.events_until_settled().await?;
         let took_effect = events.iter().any(|event| {
@@ -113,7 +113,7 @@ impl QuestionCheck<'_> {
         Ok(())
     }
 
-    /// Writes a lawful reply.
+    /// Writes a valid reply.
     fn reply_to(&self, question: &ReceivedEvent, decision: Decision) -> Option<String> {
         let subscription = self.main.subscription_id()?.clone();
         let reply = ConfirmationReply::new(token_of(question)?, decision, subscription, now()?);
@@ -124,13 +124,13 @@ impl QuestionCheck<'_> {
     async fn wait_for_resolution(&mut self, session: &str) -> Result<(), ConnectionError> {
         let mut others = Vec::new();
         let is_shown = loop {
-            match self.main.receive(self.main.patience).await? {
+            match self.main.receive(self.main.response_timeout).await? {
                 Arrival::Event(event) if is_resolution(&event, session) => break true,
                 Arrival::Event(event) => others.push(event),
                 Arrival::Silence | Arrival::Closed => break false,
             }
         };
-        // A mark of this check would be awaited in vain otherwise.
+        // Otherwise, the check would wait for its mark in vain.
         self.main.put_back(others);
         if !is_shown {
             self.main.report(Behaviour::RESOLUTION_SHOWN, "no event followed");
@@ -157,8 +157,8 @@ impl QuestionCheck<'_> {
                 is_sent.then(|| mark(self.last_mark))
             }
         };
-        let patience = if mark.is_some() { self.main.patience } else { SETTLE_TIME };
-        while let Arrival::Event(event) = self.main.receive(patience).await? {
+        let response_timeout = if mark.is_some() { self.main.response_timeout } else { SETTLE_TIME };
+        while let Arrival::Event(event) = self.main.receive(response_timeout).await? {
             let is_mark = mark.is_some() && event.description == mark;
             if is_mark {
                 break;

@@ -1,4 +1,4 @@
-//! What the check found: findings as `sayso validate` prints them, and which parts were checked.
+//! The results of the check: findings as `sayso validate` prints them, and which parts were checked.
 
 use std::path::{Path, PathBuf};
 
@@ -109,7 +109,7 @@ impl CheckReport {
         self.report.has_errors()
     }
 
-    /// Says for each level whether anything speaks against it.
+    /// States for each level whether any finding speaks against it.
     fn describe_levels(&self) -> Vec<String> {
         let levels = self.parts.iter().map(|part| part.level).max().unwrap_or_default();
         (1..=levels)

@@ -22,16 +22,16 @@ pub(super) struct AgentAccess {
     pub(super) client_certificate: Option<(PathBuf, PathBuf)>,
 }
 
-/// What the check asks its agent to do.
+/// A request from the check to its agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AgentCommand {
-    /// Report progress with this number, which marks a place in the order of events.
+    /// Report progress with this number, which marks a point in the order of events.
     Mark(u32),
     /// Ask the next question, or end.
     Continue,
 }
 
-/// How the questions ended for the agent.
+/// The outcomes of the questions, as the agent received them.
 #[derive(Debug, Default)]
 pub(super) struct AgentResult {
     /// Whether the question that the check refused was granted.
@@ -68,7 +68,7 @@ pub(super) async fn start(hub: &Hub, access: &AgentAccess) -> Result<Session, Er
     builder.start().await
 }
 
-/// The description of the progress update that marks a place in the order of events.
+/// The description of the progress update that marks a point in the order of events.
 pub(super) fn mark(number: u32) -> String {
     format!("Mark {number}.")
 }
@@ -106,8 +106,8 @@ pub(super) async fn run(
     Ok(result)
 }
 
-/// Asks a question, and marks places while it is open. Also returns whether the check has already let the agent continue, because
-/// the check can learn of the answer first.
+/// Asks a question, and marks points while it is open. Also returns whether the check has already let the agent continue, because
+/// the check can learn the answer first.
 async fn ask(
     session: &Session,
     number: usize,
@@ -136,7 +136,7 @@ async fn ask(
     }
 }
 
-/// Marks places until the check lets the agent continue.
+/// Marks points until the check lets the agent continue.
 async fn handle_marks(session: &Session, commands: &mut mpsc::Receiver<AgentCommand>) -> Result<(), Error> {
     while let Some(AgentCommand::Mark(number)) = commands.recv().await {
         report_mark(session, number).await?;

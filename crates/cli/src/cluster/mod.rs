@@ -1,4 +1,4 @@
-//! `sayso cluster`: what operators see of a cluster, and how they move its shards.
+//! `sayso cluster`: shows operators the state of a cluster, and moves its shards.
 
 #[cfg(feature = "postgres")]
 mod operations;
@@ -15,9 +15,9 @@ pub(crate) use operations::open_database;
 pub(crate) enum ClusterCommand {
     /// Print the nodes and shards. The exit code is 1 if a shard has no owner.
     Status(StatusArgs),
-    /// Let a node give its shards to the others and stop. Waits until it owns none.
+    /// Move a node's shards to the other nodes, and stop the node. Waits until it owns none.
     Drain(DrainArgs),
-    /// Let the nodes distribute the shards evenly, for example after a node was added.
+    /// Redistribute the shards evenly among the nodes, for example after a node was added.
     Rebalance(DatabaseArgs),
 }
 

@@ -55,7 +55,7 @@ const UNATTENDED_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 /// Maximum number of queued input lines.
 const LINE_QUEUE_CAPACITY: usize = 16;
-/// How long to wait until listeners have been told that the hub is shutting down.
+/// How long to wait until listeners have been informed that the hub is shutting down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {

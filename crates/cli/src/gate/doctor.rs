@@ -1,7 +1,7 @@
 //! `sayso doctor`: checks the installation and says what to do.
 
 use gate::doctor::{Doctor, MANAGED_CLAUDE_SETTINGS, SearchPath, Severity};
-use gate::setup::Places;
+use gate::setup::ConfigFolders;
 
 use crate::ExitStatus;
 use crate::file::CommandError;
@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         path.map_err(|error| format!("cannot find {what}: {}", describe_io_error(&error)))
     };
     let doctor = Doctor {
-        places: Places::from_env().map_err(|error| error.to_string())?,
+        folders: ConfigFolders::from_env().map_err(|error| error.to_string())?,
         search_path: SearchPath::new(std::env::var_os("PATH")),
         managed_claude_settings: MANAGED_CLAUDE_SETTINGS.into(),
         project: current("the current folder", std::env::current_dir())?,

@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
     /// Program that calls the hook.
     #[arg(value_name = "HARNESS", value_parser = parse_harness)]
     harness: Harness,
-    /// Which calls a person must permit: those for which the harness asks, also the risky ones, or all. The default is
+    /// Which calls a person must permit: only those for which the harness asks, the risky ones as well, or all. The default is
     /// requests for claude and codex, and risky for the others.
     #[arg(long, value_name = "WHICH", value_parser = parse_gate)]
     gate: Option<Gate>,
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// Refuse a call if nobody can be asked. Otherwise the harness's own prompt remains.
     #[arg(long)]
     required: bool,
-    /// Seconds after which the hook answers at the latest. It must be less than the harness's timeout for the hook.
+    /// Maximum number of seconds until the hook answers. It must be less than the harness's timeout for the hook.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(5..=86_400))]
     deadline: Option<u64>,
 }
@@ -65,7 +65,7 @@ pub(crate) fn run_if_requested(started_at: Instant) -> Option<ExitCode> {
     }
     Some(match HookCommandLine::try_parse() {
         Ok(HookCommandLine { command: HookCommand::Hook(arguments) }) => run(&arguments, started_at),
-        // Only help is no error. A harness must get an answer in any case.
+        // Only a request for help is not an error. A harness must get an answer in any case.
         Err(error) => {
             let code = usage::report_usage_error(&error);
             if error.use_stderr() { ExitCode::from(gate::hook::answer_usage_error()) } else { code }

@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     /// Address of the hub. The default is the one in SAYSO_URL, else the personal hub of this user.
     #[arg(long, value_name = "URL")]
     hub: Option<String>,
-    /// Offer questions of the server (elicitations) to listeners as well. The first answer counts.
+    /// Offer questions from the server (elicitations) to listeners as well. The first answer counts.
     #[arg(long)]
     elicit: bool,
     /// Address of a server that speaks streamable HTTP, instead of a command. The environment variable SAYSO_MCP_TOKEN can contain

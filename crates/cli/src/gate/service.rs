@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::process::{Command, Stdio};
 
 use clap::Subcommand;
-use gate::setup::{Places, SERVICE_UNIT, SetupPlan};
+use gate::setup::{ConfigFolders, SERVICE_UNIT, SetupPlan};
 
 use crate::ExitStatus;
 use crate::file::{CommandError, display_name};
@@ -22,17 +22,17 @@ pub(crate) enum ServiceCommand {
 }
 
 pub(crate) fn run(command: &ServiceCommand) -> Result<ExitStatus, CommandError> {
-    let places = Places::from_env().map_err(|error| error.to_string())?;
+    let folders = ConfigFolders::from_env().map_err(|error| error.to_string())?;
     check_systemd()?;
     match command {
-        ServiceCommand::Install => install(&places),
-        ServiceCommand::Remove => remove(&places),
-        ServiceCommand::Status => status(&places),
+        ServiceCommand::Install => install(&folders),
+        ServiceCommand::Remove => remove(&folders),
+        ServiceCommand::Status => status(&folders),
     }
 }
 
-fn install(places: &Places) -> Result<ExitStatus, CommandError> {
-    let plan = SetupPlan::install_unit(places, &own_program()?).map_err(|error| error.to_string())?;
+fn install(folders: &ConfigFolders) -> Result<ExitStatus, CommandError> {
+    let plan = SetupPlan::install_unit(folders, &own_program()?).map_err(|error| error.to_string())?;
     let (path, is_change) = (display_name(plan.path()), plan.is_change());
     plan.apply().map_err(|error| error.to_string())?;
     systemctl(&["daemon-reload"])?;
@@ -52,8 +52,8 @@ fn install(places: &Places) -> Result<ExitStatus, CommandError> {
     )))
 }
 
-fn remove(places: &Places) -> Result<ExitStatus, CommandError> {
-    let plan = SetupPlan::remove_unit(places).map_err(|error| error.to_string())?;
+fn remove(folders: &ConfigFolders) -> Result<ExitStatus, CommandError> {
+    let plan = SetupPlan::remove_unit(folders).map_err(|error| error.to_string())?;
     let path = display_name(plan.path());
     if !plan.has_file() {
         return Ok(print_stdout(&format!("The service is not installed: there is no {path}.\n")));
@@ -64,8 +64,8 @@ fn remove(places: &Places) -> Result<ExitStatus, CommandError> {
     Ok(print_stdout(&format!("The service is stopped and removed: {path} is deleted.\n")))
 }
 
-fn status(places: &Places) -> Result<ExitStatus, CommandError> {
-    let path = places.systemd_units().join(SERVICE_UNIT);
+fn status(folders: &ConfigFolders) -> Result<ExitStatus, CommandError> {
+    let path = folders.systemd_units().join(SERVICE_UNIT);
     if !path.exists() {
         let text = format!("The service is not installed: there is no {}.\n", display_name(&path));
         return Ok(print_stdout(&text).max(ExitStatus::FaultsFound));

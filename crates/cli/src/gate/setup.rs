@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use gate::setup::{
-    Harness, HookOptions, InstalledVersion, McpClient, McpOptions, McpServer, McpServerState, Places,
+    ConfigFolders, Harness, HookOptions, InstalledVersion, McpClient, McpOptions, McpServer, McpServerState,
     SetupPlan, SetupScope,
 };
 
@@ -49,7 +49,7 @@ enum SetupTarget {
 /// Options that the hooks pass to `sayso hook`.
 #[derive(clap::Args)]
 struct HookArgs {
-    /// Which calls need your consent: those for which the agent itself asks (requests), also risky ones, or all.
+    /// Which calls need your consent: only those for which the agent itself asks (requests), risky ones as well, or all.
     #[arg(long, value_name = "WHICH", value_parser = ["requests", "risky", "all"])]
     gate: Option<String>,
     /// Address of the hub. The default is the one in SAYSO_URL, else your personal hub.
@@ -81,17 +81,17 @@ fn parse_client(text: &str) -> Result<McpClient, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
-    let places = Places::from_env().map_err(|error| error.to_string())?;
+    let folders = ConfigFolders::from_env().map_err(|error| error.to_string())?;
     let scope = arguments.scope()?;
     let (harness, options) = match arguments.target.harness() {
         Ok(hooks) => hooks,
-        Err(target) => return set_up_servers(arguments, target, &places, &scope),
+        Err(target) => return set_up_servers(arguments, target, &folders, &scope),
     };
     let program = program(&scope)?;
     let plan = if arguments.remove {
-        SetupPlan::remove_hooks(harness, &places, &scope)
+        SetupPlan::remove_hooks(harness, &folders, &scope)
     } else {
-        SetupPlan::install_hooks(harness, &places, &scope, &program, &options)
+        SetupPlan::install_hooks(harness, &folders, &scope, &program, &options)
     };
     let plan = plan.map_err(|error| error.to_string())?;
     if arguments.remove {
@@ -102,7 +102,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         return Err(CommandError::cannot_run(problem));
     }
     let status = arguments.finish(plan, &harness.to_string())?;
-    let advice = advice(harness, &version, &places, &scope, &options);
+    let advice = advice(harness, &version, &folders, &scope, &options);
     if arguments.dry_run {
         // Standard output has only the diff.
         for line in &advice {
@@ -117,14 +117,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
 fn set_up_servers(
     arguments: &Arguments,
     target: &McpArgs,
-    places: &Places,
+    folders: &ConfigFolders,
     scope: &SetupScope,
 ) -> Result<ExitStatus, CommandError> {
     let client = target.client;
     let plan = if arguments.remove {
-        SetupPlan::unwrap_servers(client, places, scope)
+        SetupPlan::unwrap_servers(client, folders, scope)
     } else {
-        SetupPlan::wrap_servers(client, places, scope, &program(scope)?, &target.options()?)
+        SetupPlan::wrap_servers(client, folders, scope, &program(scope)?, &target.options()?)
     };
     let Some(plan) = plan.map_err(|error| error.to_string())? else {
         return Err(CommandError::cannot_run(format!("{client} has no configuration for projects")));
@@ -141,7 +141,7 @@ fn set_up_servers(
     }
     let is_change = plan.is_change();
     plan.apply().map_err(|error| error.to_string())?;
-    let servers = gate::setup::mcp_servers(client, places, scope).map_err(|error| error.to_string())?;
+    let servers = gate::setup::mcp_servers(client, folders, scope).map_err(|error| error.to_string())?;
     let heading = format!("{client}, in {}:\n", display_name(&path));
     let lines = servers.unwrap_or_default().into_iter().map(|McpServer { name, state }| {
         let name = printable(&name);
@@ -176,7 +176,7 @@ impl McpArgs {
 fn advice(
     harness: Harness,
     version: &InstalledVersion,
-    places: &Places,
+    folders: &ConfigFolders,
     scope: &SetupScope,
     options: &HookOptions,
 ) -> Vec<String> {
@@ -190,8 +190,8 @@ fn advice(
     }
     lines.extend(gate::setup::version_problem(harness, version));
     let file = match harness {
-        Harness::Codex => Harness::codex_config(places),
-        _ => harness.hook_file(places, scope),
+        Harness::Codex => Harness::codex_config(folders),
+        _ => harness.hook_file(folders, scope),
     };
     // Ignores a file that cannot be read; `sayso doctor` reports it. The hooks are in a different file, or are not installed yet.
     if gate::setup::are_hooks_disabled(harness, &file).unwrap_or(false) {

@@ -30,7 +30,7 @@ const MAX_ROWS: usize = 2000;
 /// Maximum length of the text alternative, in bytes.
 const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
 const WIDTH: i32 = 1240;
-/// The left margin, and the right one.
+/// The left and the right margin.
 const LEFT: i32 = 24;
 /// Font sizes of most texts and of the texts in a chart. Bold text counts as one pixel larger.
 const FONT_PX: i32 = 13;

@@ -11,7 +11,7 @@ use crate::file::read;
 use crate::manifest::load_trusted_keys;
 use crate::output::{describe_io_error, printable};
 
-/// What the configuration says about the manifests of agents.
+/// The manifests of agents, and the keys, from the configuration.
 #[derive(Default)]
 pub(super) struct ConfiguredManifests {
     pub(super) documents: Vec<ManifestDocument>,

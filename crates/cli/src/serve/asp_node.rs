@@ -71,7 +71,7 @@ pub(crate) struct Arguments {
     /// File with the pinned cards of other agents: a path or a URL per line.
     #[arg(long, value_name = "FILE")]
     peers: Option<PathBuf>,
-    /// Pin the card of an unknown agent when it is first met, if it verifies.
+    /// Pin the card of an unknown agent on first contact, if it verifies.
     #[arg(long)]
     trust_on_first_use: bool,
     /// Policy file: trust, consent, limits, revoked cards and deposits.

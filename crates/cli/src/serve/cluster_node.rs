@@ -39,7 +39,7 @@ const TOKEN_INTERVAL: Duration = Duration::from_millis(400);
 /// How long a node waits before it tries again to reach the database.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What the node that owns the journal needs to serve.
+/// Everything that the node that owns the journal needs for serving.
 pub(super) struct ActiveNode {
     pub(super) journals: OpenedJournals,
     pub(super) tokens: Tokens,
@@ -47,7 +47,7 @@ pub(super) struct ActiveNode {
     pub(super) token_changes: TokenChanges,
 }
 
-/// Waits until this node owns the journal. Meanwhile, answers requests with status 503. Returns `None` if the node was stopped.
+/// Waits until this node owns the journal. During that time, answers requests with status 503. Returns `None` if the node was stopped.
 pub(super) fn wait_until_active(
     config: &Config,
     listener: &std::net::TcpListener,
@@ -119,11 +119,11 @@ async fn acquire(
                     }
                     Err(error) => {
                         print_stderr(&format!("warning: this node cannot start: {error}"));
-                        member.stopped(shard);
+                        member.report_stopped(shard);
                     }
                 }
             }
-            Some(ClusterEvent::Stop(shard, _)) => member.stopped(shard),
+            Some(ClusterEvent::Stop(shard, _)) => member.report_stopped(shard),
             Some(ClusterEvent::NameTaken) => {
                 return Err(format!(
                     "another node of the cluster is named {name:?}; give this one another name with --cluster-node"
@@ -162,7 +162,7 @@ async fn open_database(config: &Config) -> Result<(PostgresDatabase, ClusterTabl
     }
 }
 
-type Started = (PostgresJournal, String, Tokens, SigningKey, TokenChanges);
+type ActiveNodeParts = (PostgresJournal, String, Tokens, SigningKey, TokenChanges);
 
 /// Opens the journal that this node has acquired, and reads what the nodes share.
 fn start(
@@ -170,7 +170,7 @@ fn start(
     name: &str,
     data: &std::path::Path,
     database: &PostgresDatabase,
-) -> Result<Started, String> {
+) -> Result<ActiveNodeParts, String> {
     let status = format!(
         "journal {}: node {name}, shard {}, epoch {}",
         database.settings(),
@@ -221,7 +221,7 @@ pub(crate) fn parse_tokens(text: &str) -> Result<Tokens, String> {
     Tokens::parse(text, std::path::Path::new("tokens in the database")).map_err(|error| error.to_string())
 }
 
-/// The tokens of the cluster, each time that they change.
+/// The changes to the cluster's tokens.
 pub(super) struct TokenChanges(UnboundedReceiver<Result<Tokens, String>>);
 
 impl TokenChanges {
@@ -235,7 +235,7 @@ impl TokenChanges {
         Ok(Self(receiver))
     }
 
-    /// Waits for the next change, or for the error that prevents reading it. Every error but a repeated one is returned.
+    /// Waits for the next change, or for the error that prevents reading it. Every error is returned, unless it repeats the last one.
     pub(super) async fn next(&mut self) -> Result<Tokens, String> {
         match self.0.recv().await {
             Some(change) => change,

@@ -1,4 +1,4 @@
-//! What a cluster contributes to a hub when it starts: the journal, the tokens and the signing key.
+//! The journal, the tokens and the signing key that a hub gets from its cluster when it starts.
 
 use seal::es256::SigningKey;
 use wire::Tls;
@@ -12,7 +12,7 @@ use super::reload::Reloadable;
 #[cfg(feature = "postgres")]
 use crate::output::describe_io_error;
 
-/// What a cluster contributes to a hub. A hub without a cluster has none of it.
+/// The parts of a hub that come from its cluster. All are empty for a hub without a cluster.
 #[derive(Default)]
 pub(super) struct ClusterStart {
     pub(super) journals: Option<OpenedJournals>,
@@ -21,7 +21,7 @@ pub(super) struct ClusterStart {
     pub(super) token_changes: SharedTokenChanges,
 }
 
-/// Changes of the tokens in the database.
+/// Changes to the tokens in the database.
 #[derive(Default)]
 pub(super) struct SharedTokenChanges {
     #[cfg(feature = "postgres")]
@@ -57,7 +57,7 @@ impl SharedTokenChanges {
     }
 }
 
-/// Waits until this node of a cluster owns the journal. Returns `None` if the node was stopped before.
+/// Waits until this node of a cluster owns the journal. Returns `None` if the node was stopped first.
 pub(super) fn join(
     config: &Config,
     listener: &std::net::TcpListener,

@@ -72,7 +72,7 @@ impl JournalOwnership {
         std::future::pending().await
     }
 
-    /// Lets another hub open the journal at once. This one can no longer write.
+    /// Releases the journal, so that another hub can open it at once. This one can no longer write.
     #[cfg_attr(
         not(feature = "postgres"),
         expect(clippy::unused_async, clippy::unused_self, reason = "only a lease is released")
@@ -95,19 +95,19 @@ impl JournalOwnership {
 #[cfg(feature = "postgres")]
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Lets a node leave the cluster. `shard` is the one that it has just stopped.
+/// Makes a node leave the cluster. `shard` is the one that it has just stopped.
 #[cfg(feature = "postgres")]
 pub(super) async fn leave(member: &mut ClusterMember, shard: Option<i32>) {
     member.leave();
     if let Some(shard) = shard {
-        member.stopped(shard);
+        member.report_stopped(shard);
     }
     let left = async {
         loop {
             match member.next_event().await {
                 None | Some(ClusterEvent::Left) => return,
-                Some(ClusterEvent::Start(lease)) => member.stopped(lease.shard()),
-                Some(ClusterEvent::Stop(shard, _)) => member.stopped(shard),
+                Some(ClusterEvent::Start(lease)) => member.report_stopped(lease.shard()),
+                Some(ClusterEvent::Stop(shard, _)) => member.report_stopped(shard),
                 Some(_) => {}
             }
         }

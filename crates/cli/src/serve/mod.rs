@@ -73,7 +73,7 @@ pub(crate) struct Arguments {
     log: LogArgs,
 }
 
-/// How long to wait until listeners have been told that the hub is shutting down.
+/// How long to wait until listeners have been informed that the hub is shutting down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
@@ -243,7 +243,7 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
         let server = Arc::new(server.with_signed_manifest(signed).with_browser_sessions(browser_sessions).with_trusted_proxies(trusted_proxies).with_tls(tls));
         server.sync_tokens_to_hub().await;
         let (ready_sender, owner_stop) = owner.map(|owner| (owner.ready, owner.stop)).unzip();
-        // Signals are caught from here on, before anybody is told that the hub is ready.
+        // Signals are caught from here on, before the hub reports that it is ready.
         let signals = early_signals.or_else(|| owner_stop.is_none().then(|| wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()])));
         let stop_signal = async {
             match (owner_stop, signals) {
@@ -317,7 +317,7 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
             }
         };
         let reloadable = otlp::HubAndReceiver { hub: &server, receiver: otlp_server.clone() };
-        // The journal is given away like after a signal. Otherwise, nothing more can be written.
+        // The journal is given away as after a signal. Otherwise, nothing more can be written.
         let (end_sender, lost) = tokio::sync::oneshot::channel();
         let given_away = async {
             match ownership.ended().await {
@@ -360,7 +360,7 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
                     server.service.end_all().await;
                 }
                 // The stdio connection itself tells its listener about the shutdown. After that, it must not end this
-                // `select!`, because the other listeners must also be told.
+                // `select!`, because the other listeners must be informed, too.
                 let stdio_shutdown = async { stdio_connection.await; std::future::pending().await };
                 tokio::select! {
                     () = hub.announce_shutdown(SHUTDOWN_TIMEOUT) => {}

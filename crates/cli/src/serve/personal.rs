@@ -13,7 +13,7 @@ use crate::hub_args::default_socket_path;
 use crate::log_args::LogArgs;
 use crate::output::describe_io_error;
 
-/// How a hub and the listener in whose process it runs talk to each other.
+/// The channels between a hub and the listener in whose process it runs.
 pub(super) struct HubOwner {
     /// Receives the address of the hub's page when the hub accepts connections.
     pub(super) ready: mpsc::Sender<SocketAddr>,
@@ -68,7 +68,7 @@ impl PersonalHub {
         }
     }
 
-    /// Stops the hub if it runs in this process, and waits until it has told its listeners and closed its journal.
+    /// Stops the hub if it runs in this process, and waits until it has informed its listeners and closed its journal.
     pub(crate) fn stop(self) {
         if let Self::Started { stop, thread, .. } = self {
             let _ = stop.send(());

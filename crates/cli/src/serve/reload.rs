@@ -12,7 +12,7 @@ use wire::auth::Tokens;
 use wire::telemetry::{Telemetry, log_record};
 use wire::{Tls, TlsFiles, TokenChanges};
 
-/// What to reload, and from where.
+/// Reloads the files of a server, from the configured paths.
 pub(super) struct Reloader {
     signals: Option<Signal>,
     /// Which of stdin, stdout and stderr were terminals at the start.

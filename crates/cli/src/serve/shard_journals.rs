@@ -125,7 +125,7 @@ fn describe_open_error(data: &Path, path: &Path, error: &JournalError) -> String
     }
 }
 
-/// Gives the data folder of a stopped hub with one shard more shards. The journal becomes that of shard 0.
+/// Gives the data folder of a stopped hub with one shard more shards. The journal becomes shard 0's.
 pub(crate) fn reshard(data: &Path, count: u16) -> Result<(), String> {
     let path = data.join(JOURNAL_FILE_NAME);
     let describe = |path: &Path, error: &JournalError| format!("{}: {error}", path.display());

@@ -18,7 +18,7 @@ pub(super) struct FindingGroups {
 #[derive(Default)]
 struct FindingGroup {
     count: u64,
-    /// The first places, as `FILE:LINE`.
+    /// The first locations, as `FILE:LINE`.
     places: Vec<String>,
 }
 

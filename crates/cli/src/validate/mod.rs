@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitStatus {
         }
     }
     // If nothing could be read, there is nothing to summarize.
-    if has_read_file || report.has_counted() {
+    if has_read_file || report.has_results() {
         report.print_summary();
     }
     if let Some(error) = report.write_error() {

@@ -175,7 +175,7 @@ impl ValidationReport {
     }
 
     /// Returns whether anything has been counted for the summary.
-    pub(super) fn has_counted(&self) -> bool {
+    pub(super) fn has_results(&self) -> bool {
         self.events + self.errors + self.warnings > 0
     }
 

@@ -18,7 +18,7 @@ pub(super) struct SequenceChecker {
 }
 
 impl SequenceChecker {
-    /// `findings` says which rules are checked.
+    /// `findings` determines which rules are checked.
     pub(super) fn new(sequence: SequenceMode, limits: RecordingLimits, findings: Findings) -> Self {
         let recording_checker = RecordingChecker::new(sequence, limits, RandomState::new());
         Self { recording_checker, findings, lines_before: 0, events: 0 }

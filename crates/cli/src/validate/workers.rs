@@ -66,7 +66,7 @@ impl CheckedBlock {
     }
 }
 
-/// Checks an input. Blocks are checked in parallel, and their results are handled in order. `new_findings` says which rules
+/// Checks an input. Blocks are checked in parallel, and their results are handled in order. `new_findings` determines which rules
 /// are checked.
 pub(super) fn run_validation(
     input: Box<dyn Read + Send>,

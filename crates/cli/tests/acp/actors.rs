@@ -11,7 +11,7 @@ use testing::hub::HubProcess;
 use testing::messages::{REPLY_CAPABILITIES, confirmation_reply, short_type};
 use testing::websocket::WebSocketClient;
 
-/// The agent's program: it copies its standard input into one named pipe and another one to its standard output, so the test is
+/// The agent's program: it copies its standard input to one named pipe, and another named pipe to its standard output, so the test is
 /// the agent. It also starts a process that only a signal ends. All its processes hold the pipe `alive` open.
 const AGENT: &str = r#"exec 4> "$4"; echo $$ > "$3"; exec 3<&0; sleep 100000 < /dev/null > /dev/null 2>&1 & cat <&3 > "$1" & exec cat "$2""#;
 
@@ -101,24 +101,24 @@ impl Gate {
         self.pass_to_editor(&json!({"jsonrpc":"2.0","id":session,"result":{"stopReason":stop_reason}}));
     }
 
-    /// Sends an update of the agent, and checks that the editor gets it.
+    /// Sends an update from the agent, and checks that the editor gets it.
     pub(super) fn update(&mut self, session: &str, update: &Value) {
         self.pass_to_editor(&update_message(session, update));
     }
 
-    /// Sends a permission request of the agent, and checks that the editor gets it.
+    /// Sends a permission request from the agent, and checks that the editor gets it.
     pub(super) fn request(&mut self, id: impl Into<Value>, tool_call: &Value, options: &Value) {
         self.pass_to_editor(&permission_request("s1", id, tool_call, options));
     }
 
-    /// Sends a message of the editor, and checks that the agent gets the same bytes.
+    /// Sends a message from the editor, and checks that the agent gets the same bytes.
     pub(super) fn pass_to_agent(&mut self, message: &Value) {
         let line = format!("{message}\n");
         self.editor.send_raw(line.as_bytes());
         assert_eq!(self.agent.next_line(), line);
     }
 
-    /// Sends a message of the agent, and checks that the editor gets the same bytes.
+    /// Sends a message from the agent, and checks that the editor gets the same bytes.
     pub(super) fn pass_to_editor(&mut self, message: &Value) {
         let line = format!("{message}\n");
         self.agent.send_raw(line.as_bytes());

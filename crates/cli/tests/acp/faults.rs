@@ -1,4 +1,4 @@
-//! What happens when a part fails or misbehaves. In no case is a request answered that nobody answered.
+//! What happens when a part fails or misbehaves. The gate never answers a request that nobody has answered.
 
 use serde_json::json;
 use testing::hub::{HubProcess, reserved_address};
@@ -6,7 +6,7 @@ use testing::hub::{HubProcess, reserved_address};
 use super::actors::{Gate, Listener, delete_call, once_options, selected};
 
 #[test]
-fn without_a_hub_the_editors_dialog_remains_and_it_is_said_once() {
+fn without_a_hub_the_editors_dialog_remains_and_this_is_announced_once() {
     let mut gate = Gate::start(&format!("http://{}", reserved_address()), &[]);
     gate.initialize();
     for round in 1..4 {
@@ -50,7 +50,7 @@ fn a_hub_with_a_journal_that_comes_back_still_takes_the_answer() {
     hub.kill();
     drop(listener);
     let hub = HubProcess::start(&arguments);
-    // Nobody listened when the hub came back, so the question is refused without a person. That is no answer.
+    // Nobody listened when the hub came back, so the question is refused without a person. That does not count as an answer.
     let mut listener = Listener::connect(&hub);
     listener.decide(&question, "accept");
     gate.pass_to_agent(&selected(1, "no"));

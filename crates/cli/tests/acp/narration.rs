@@ -1,4 +1,4 @@
-//! What listeners hear of an agent.
+//! What listeners hear about an agent.
 
 use serde_json::{Value, json};
 use testing::hub::HubProcess;

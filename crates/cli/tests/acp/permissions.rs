@@ -31,7 +31,7 @@ fn a_listener_says_yes_and_the_agent_gets_the_option_that_allows_once() {
     );
     assert_eq!(gate.agent.next(), selected(7, "go"));
     assert_eq!(gate.editor.next(), cancel_request(7));
-    // The editor's later answer is swallowed; the next message is not.
+    // The editor's later answer is dropped; the next message is not.
     gate.editor.select(7, "no");
     gate.update("s1", &json!({"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"completed","rawOutput":"gone"}));
     let done = listener.next("tool.completed");
@@ -102,7 +102,7 @@ fn the_editor_refuses_and_listeners_hear_it() {
 }
 
 #[test]
-fn of_two_answers_at_once_exactly_one_reaches_the_agent() {
+fn exactly_one_of_two_simultaneous_answers_reaches_the_agent() {
     let hub = HubProcess::start_in_memory();
     let mut listener = Listener::connect(&hub);
     let mut gate = Gate::start_turn(&hub);
@@ -111,7 +111,7 @@ fn of_two_answers_at_once_exactly_one_reaches_the_agent() {
         let question = listener.next("awaiting.confirmation");
         listener.decide(&question, "reject");
         gate.editor.select(round, "go");
-        // The next request of the editor is the border: everything before it is about this round.
+        // The editor's next request ends this round: everything before it belongs to this round.
         let border = json!({"jsonrpc":"2.0","id":format!("b{round}"),"method":"session/list","params":{}});
         gate.editor.send(&border);
         let mut answers = Vec::new();
@@ -123,7 +123,7 @@ fn of_two_answers_at_once_exactly_one_reaches_the_agent() {
             answers.push(message);
         }
         if answers.is_empty() {
-            // The editor's answer was swallowed, and the listener's is on its way.
+            // The editor's answer was dropped, and the listener's is on its way.
             answers.push(gate.agent.next());
         }
         assert_eq!(answers.len(), 1, "{answers:?}");
@@ -162,7 +162,7 @@ fn options_that_last_are_offered_as_choices_and_only_a_choice_selects_one() {
 }
 
 #[test]
-fn an_answer_that_is_no_offered_option_does_not_count_and_the_dialog_remains() {
+fn an_answer_that_is_not_an_offered_option_does_not_count_and_the_dialog_remains() {
     let hub = HubProcess::start_in_memory();
     let mut listener = Listener::connect(&hub);
     let mut gate = Gate::start_turn(&hub);
@@ -171,7 +171,7 @@ fn an_answer_that_is_no_offered_option_does_not_count_and_the_dialog_remains() {
     for answer in ["forever", "go", "option_4", ""] {
         listener.choose(&question, answer);
     }
-    // Whatever the hub makes of these answers, the agent gets only what the editor says.
+    // However the hub handles these answers, the agent gets only the editor's answer.
     gate.pass_to_agent(&selected(1, "no"));
     // The editor may answer with anything; that is between it and the agent.
     gate.request(2, &delete_call(), &once_options());

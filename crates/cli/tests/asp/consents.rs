@@ -1,4 +1,4 @@
-//! `sayso asp verify --hub-key`: the consents of persons in a transcript (D24).
+//! `sayso asp verify --hub-key`: people's consents in a transcript (D24).
 
 use aaep::consent::{BoundAction, Receipt};
 use asp::message::{Body, Commit, Consent};
@@ -24,7 +24,7 @@ fn hub_key(role: Role) -> es256::SigningKey {
     es256::SigningKey::from_secret(&[if role == Role::Inviter { 41 } else { 42 }; 32]).unwrap()
 }
 
-/// What a hub would have recorded.
+/// An answer as a hub would have recorded it.
 #[derive(Clone, Copy)]
 struct TestAnswer {
     decision: &'static str,
@@ -144,7 +144,7 @@ fn a_required_consent_must_not_be_missing() {
         assert_eq!(run.exit_code, 1, "{}", run.stdout);
         let output = format!("{}{}", run.stdout, run.stderr);
         assert!(
-            output.contains(&format!(":{line}: error: consent: there is no consent of a person")),
+            output.contains(&format!(":{line}: error: consent: there is no person's consent")),
             "{output}"
         );
     }
@@ -165,7 +165,7 @@ fn unusable_key_files_are_named() {
         ("", "is not a JWK"),
         ("{}", "cannot use"),
         (r#"{"keys":[]}"#, "contains no key"),
-        (&*ed25519, "contains a key of another type than P-256"),
+        (&*ed25519, "contains a key of a type other than P-256"),
     ] {
         std::fs::write(&path, text).unwrap();
         let options = ["--hub-key", path.to_str().unwrap()];

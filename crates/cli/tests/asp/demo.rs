@@ -5,7 +5,7 @@ use std::fs;
 use crate::asp::transcripts::{AspDemoRun, SCENARIOS, demo_transcript, trace};
 use testing::cli::run_sayso;
 
-/// Each scenario, how the demo says that it ended, and what `verify` says about its transcript. A timeout adds no message to
+/// Each scenario, its end as the demo narrates it, and the result of `verify` for its transcript. A timeout adds no message to
 /// the transcript, so `verify` considers the session open.
 const ENDINGS: [(&str, &str, &str); 8] = [
     ("agreed", "CLOSED: both sides closed it", "The session ended in state CLOSED"),

@@ -61,7 +61,7 @@ impl TwoNodes {
         run_in(self.folder.path(), &[&["asp"], arguments, &["--node", &node]].concat())
     }
 
-    /// Opens a session, which both sides can then use to talk.
+    /// Opens a session in which both sides can talk.
     fn introduced(&self, subject: &str) -> String {
         let run = self.buyer(&["invite", &self.press_agent, subject]);
         assert_eq!(run.exit_code, 0, "{}", run.stderr);
@@ -183,7 +183,7 @@ fn watch_follows_a_session_to_its_end() {
             run.stdout
         );
     }
-    // Afterwards it says the same.
+    // Later, it prints the same.
     let later = nodes.buyer(&["watch", &session]);
     assert_eq!(later.exit_code, 0);
     assert!(later.stdout.ends_with("The session ended in state CLOSED: no paper.\n"), "{}", later.stdout);
@@ -273,7 +273,7 @@ fn trust_is_explained_with_its_events() {
     assert_eq!(json["components"].as_array().unwrap().len(), 8);
 }
 
-/// A policy that demands consent, and no hub: nobody can be asked, so nothing that binds is sent.
+/// If the policy demands consent and there is no hub, nobody can be asked, so no binding message is sent.
 #[test]
 fn a_commitment_that_nobody_can_consent_to_is_not_sent() {
     let nodes = TwoNodes::start_with("[consent]\ncommit = true\n", "The Press");

@@ -184,7 +184,7 @@ pub(crate) const OPENING_LINES: [ScriptLine<'static>; 4] = [
     (Role::Invited, Performative::Inform, r#"{"informType":"identity"}"#),
 ];
 
-/// Returns the transcript of a session between the test agents: the opening, then these lines. Another seed gives other ids.
+/// Returns the transcript of a session between the test agents: the opening, then these lines. A different seed gives different ids.
 pub(crate) fn scripted_transcript(lines: &[ScriptLine<'_>], seed: u64) -> TestTranscript {
     changed_transcript(lines, seed, |_, body| body)
 }

@@ -46,7 +46,7 @@ fn two_nodes_run_as_documented() {
     }
 }
 
-/// Runs a script in a shell that stops at the first error. The default node is that of the documentation.
+/// Runs a script in a shell that stops at the first error. The default node is the one in the documentation.
 fn run_script(folder: &Path, script: &str, default_node: &str) -> String {
     let prelude = format!("sayso() {{ '{}' \"$@\"; }}\n", binary().display());
     let output = Command::new("sh")

@@ -1,4 +1,4 @@
-//! Crashes at every step of a complete session. Afterwards, both sides have the same end, and no message is lost or doubled.
+//! Crashes at every step of a complete session. Afterwards, the session has ended the same way on both sides, and no message is lost or duplicated.
 
 use crate::script::{BUYER, PRESS, Script, assert_same_end, run_script};
 use crate::test_node::{NodeBuilder, Storage, TestNode, Transport, start_builders};
@@ -29,7 +29,7 @@ fn start_crashing(
     start_builders(builders)
 }
 
-/// Runs the complete session with a node that crashes whenever it has passed a point this often since its start. Returns how
+/// Runs the complete session with a node that crashes whenever it has passed a point this many times since its start. Returns how
 /// often it crashed.
 fn run_with_repeated_crashes(role: usize, transport: Transport, point: &str, passes: usize) -> usize {
     let pair =
@@ -54,17 +54,17 @@ fn crash_everywhere(role: usize, transport: Transport) {
 }
 
 #[test]
-fn a_buyer_that_crashes_at_every_step_loses_and_doubles_nothing() {
+fn a_buyer_that_crashes_at_every_step_loses_and_duplicates_nothing() {
     crash_everywhere(BUYER, Transport::Http);
 }
 
 #[test]
-fn a_press_that_crashes_at_every_step_loses_and_doubles_nothing() {
+fn a_press_that_crashes_at_every_step_loses_and_duplicates_nothing() {
     crash_everywhere(PRESS, Transport::Http);
 }
 
 #[test]
-fn nodes_that_crash_at_every_store_lose_and_double_nothing_over_websocket() {
+fn nodes_that_crash_at_every_store_lose_and_duplicate_nothing_over_websocket() {
     for role in [BUYER, PRESS] {
         assert!(run_with_repeated_crashes(role, Transport::WebSocket, "store.after", 1) >= 8);
     }
@@ -97,7 +97,7 @@ fn kill_after_each_message(role: usize, waits_for_acknowledgement: bool) {
 }
 
 #[test]
-fn a_node_that_is_killed_right_after_each_message_loses_and_doubles_nothing() {
+fn a_node_that_is_killed_right_after_each_message_loses_and_duplicates_nothing() {
     std::thread::scope(|scope| {
         for role in [BUYER, PRESS] {
             scope.spawn(move || kill_after_each_message(role, false));
@@ -106,7 +106,7 @@ fn a_node_that_is_killed_right_after_each_message_loses_and_doubles_nothing() {
 }
 
 #[test]
-fn a_node_that_is_killed_after_each_acknowledgement_loses_and_doubles_nothing() {
+fn a_node_that_is_killed_after_each_acknowledgement_loses_and_duplicates_nothing() {
     std::thread::scope(|scope| {
         for role in [BUYER, PRESS] {
             scope.spawn(move || kill_after_each_message(role, true));
@@ -116,7 +116,7 @@ fn a_node_that_is_killed_after_each_acknowledgement_loses_and_doubles_nothing() 
 
 /// Crashes once in each session, at every pass of every point. `SAYSO_CRASH_MATRIX=full` tests every pass, otherwise a few.
 #[test]
-fn one_crash_at_any_point_of_a_session_loses_and_doubles_nothing() {
+fn one_crash_at_any_point_of_a_session_loses_and_duplicates_nothing() {
     let is_full = std::env::var("SAYSO_CRASH_MATRIX").is_ok_and(|value| value == "full");
     let stride = if is_full { 1 } else { 7 };
     let mut offset = 0;

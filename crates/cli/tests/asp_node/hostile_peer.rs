@@ -1,4 +1,4 @@
-//! A hostile peer: stolen proofs, forged cards, sessions of others, floods, and messages that break the rules.
+//! A hostile peer: stolen proofs, forged cards, other agents' sessions, floods, and messages that break the rules.
 
 use std::io::{Read, Write};
 
@@ -86,7 +86,7 @@ fn a_request_without_its_own_fresh_proof_is_refused() {
         refused(claims, "needs the current nonce");
     }
 
-    // The token of the peer with a proof of another key.
+    // The peer's token with a proof made with another key.
     let mut headers = other.headers(&other.claims(&node, "POST", SESSIONS));
     headers[0] = peer.authorization();
     assert_status(&post(&headers), 401, "");
@@ -113,10 +113,10 @@ fn a_request_without_its_own_fresh_proof_is_refused() {
 fn a_message_in_another_peers_name_is_dropped() {
     let (peer, other) = (RawPeer::new("peer"), RawPeer::new("other"));
     let node = start(&[&peer, &other]);
-    // `other` sends an invitation of `peer` on its own connection.
+    // `other` sends an invitation from `peer` on its own connection.
     let invitation = peer.session(&node).invitation("a talk").text;
     assert_status(&other.send(&node, "POST", SESSIONS, &invitation), 400, "unauthorized");
-    // A stranger's key signs in the name of `peer`.
+    // Another agent's key signs in the name of `peer`.
     let impostor = RawPeer::with_agent(peer.card.agent_id().as_str());
     let forged = impostor.session(&node).invitation("a talk").text;
     assert_status(&peer.send(&node, "POST", SESSIONS, &forged), 400, "unauthorized");
@@ -142,13 +142,13 @@ fn the_session_of_another_peer_does_not_exist() {
     let close = session.sign(Performative::Close, r#"{"reason":"done"}"#).text;
     assert_status(&other.send(&node, "POST", &messages, &close), 404, "");
     assert_status(&other.send(&node, "DELETE", &base, &close), 404, "");
-    // Not even as an invitation with the id of the session.
+    // It is refused even as an invitation with the id of the session.
     assert_status(&other.send(&node, "POST", SESSIONS, &close), 404, "");
     assert_eq!(state(&node, &session.id), before);
 }
 
 #[test]
-fn a_message_of_one_session_has_no_effect_in_another() {
+fn a_message_from_one_session_has_no_effect_in_another() {
     let peer = RawPeer::new("peer");
     let node = start(&[&peer]);
     let (mut first, second) = (peer.open_conversation(&node), peer.open_conversation(&node));
@@ -171,7 +171,7 @@ fn a_repeated_message_gets_the_same_answer_and_is_stored_once() {
     for _ in 0..2 {
         let again = peer.send(&node, "POST", SESSIONS, &invitation);
         assert_eq!((again.status, &again.body), (201, &answer.body));
-        // As a message of the session, too.
+        // It is refused as a message of the session, too.
         let again = peer.send(&node, "POST", &session.messages_path(), &invitation);
         assert_eq!((again.status, &again.body), (200, &answer.body));
         node.restart();
@@ -219,7 +219,7 @@ fn a_token_that_is_not_the_senders_own_is_refused() {
     let mut headers = peer.headers(&peer.claims(&node, "POST", SESSIONS));
     "Authorization: DPoP wrong".clone_into(&mut headers[0]);
     let response = RawPeer::send_with_headers(&node, "POST", SESSIONS, &headers, &invitation);
-    assert_status(&response, 401, "the token is not that of the card's key");
+    assert_status(&response, 401, "the token was not issued for the card's key");
 }
 
 #[test]
@@ -429,11 +429,11 @@ fn trust_on_first_use_pins_a_card_once() {
     assert_status(&meet(&peer), 201, "INVITED");
     node.restart();
     peer.open_session(&node);
-    // Other keys for the same agent are refused, also after a restart.
+    // Other keys for the same agent are refused, even after a restart.
     let impostor = RawPeer::with_agent(&server.agent());
     server.publish(impostor.card.as_str());
     assert_status(&meet(&impostor), 403, "the old key did not sign it");
-    // A successor that the old key signed is accepted, and the old keys are no longer.
+    // A successor that the old key signed is accepted, and the old keys are no longer accepted.
     let successor = peer.rotate();
     server.publish(successor.card.as_str());
     assert_status(&meet(&successor), 201, "INVITED");

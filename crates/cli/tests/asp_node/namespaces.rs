@@ -77,7 +77,7 @@ impl Machine<'_> {
         self.namespaces.command(self.index, arguments).env("SAYSO_TOKEN", &self.token).output().unwrap()
     }
 
-    /// Runs a command of the agent's program on its own machine.
+    /// Runs one of the agent program's commands on its own machine.
     fn run(&self, arguments: &[&str]) -> String {
         let url = self.url();
         let output = self.output(&[&["asp"], arguments, &["--node", &url, "--ca", &self.ca]].concat());

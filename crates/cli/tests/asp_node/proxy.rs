@@ -10,7 +10,7 @@ use testing::http::TIMEOUT;
 /// The longest time that a held request waits for another one.
 const MAX_HOLD: Duration = Duration::from_millis(200);
 
-/// What the network does with a request.
+/// A fault of the network, applied to one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,

@@ -15,7 +15,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 /// Runs sessions on all threads, one after the other, until both nodes were killed often enough. Every session must end as
-/// its script says, on both sides. A kill comes after a random number of messages.
+/// its script states, on both sides. A kill comes after a random number of messages.
 fn survive_random_kills(transport: Transport, kills: usize, seed: u64) {
     println!("seed {seed}, {kills} kills; SAYSO_RANDOM_SEED={seed} repeats them");
     let pair = start_pair(|builder| builder.storage(Storage::Disk).transport(transport));

@@ -100,7 +100,7 @@ fn deposits(agent: &str, amount: &str) -> String {
 fn catching_up_does_not_pass_an_acceptance_around_the_checks() {
     let server = PeerServer::start(true);
     let peer = server.peer();
-    // Nobody has paid anything in.
+    // Nobody has deposited anything.
     let node = start(&deposits("agent://127.0.0.1:1/nobody", "1.00"), &[&peer]);
     let mut session = peer.open_conversation(&node);
     let open = r#"{"proposalId":"prop_1","type":"purchase","subject":"cards","terms":{}}"#;
@@ -126,7 +126,7 @@ fn catching_up_does_not_pass_an_acceptance_around_the_checks() {
 }
 
 #[test]
-fn an_acceptance_that_the_node_never_saw_is_not_taken_over() {
+fn an_acceptance_that_the_node_never_saw_is_not_adopted() {
     let server = PeerServer::start(true);
     let peer = server.peer();
     let node = start(&deposits("agent://127.0.0.1:1/nobody", "1.00"), &[&peer]);
@@ -206,7 +206,7 @@ fn a_timeout_counts_once_although_a_message_is_on_its_way() {
     assert_eq!(abandoned.map(|event| event["count"].as_u64().unwrap()).max(), Some(1), "{report}");
 }
 
-/// Sends an invitation of a peer whose card the node does not know.
+/// Sends an invitation from a peer whose card the node does not know.
 fn meet(peer: &RawPeer, node: &TestNode) -> TestResponse {
     let invitation = peer.session(node).invitation("a talk").text;
     let mut claims = peer.claims(node, "POST", SESSIONS);
@@ -227,7 +227,7 @@ fn the_first_request_of_a_new_peer_counts_against_its_limit() {
     let node = builder.start(folder, &[]);
     assert_eq!(meet(&peer, &node).status, 201);
     assert_eq!(meet(&peer, &node).status, 429);
-    // New keys do not begin a new count: the rate belongs to the agent.
+    // New keys do not start a new count, because the rate limit applies to the agent.
     let successor = peer.rotate();
     server.publish(successor.card.as_str());
     assert_eq!(meet(&successor, &node).status, 429);
@@ -235,7 +235,7 @@ fn the_first_request_of_a_new_peer_counts_against_its_limit() {
 
 #[test]
 fn few_cards_are_fetched_at_the_same_time() {
-    // Somebody who accepts connections and never answers.
+    // A server that accepts connections and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap().to_string();
     let policy = format!("[limits]\n{GENEROUS}");
@@ -270,7 +270,7 @@ fn requests_over_the_limit_do_not_fill_the_memory_of_proofs() {
 }
 
 #[test]
-fn what_a_message_means_is_booked_although_it_was_caught_up() {
+fn the_effects_of_a_message_are_recorded_even_if_it_was_received_by_catching_up() {
     let server = PeerServer::start(true);
     let peer = server.peer();
     let policy = deposits(peer.card.agent_id().as_str(), "100.00");

@@ -84,7 +84,7 @@ fn messages_are_read_in_pages() {
     for query in ["limit=x", "since_sequence=-1", "cursor=a", "unknown=1", "limit=1&limit=2"] {
         assert_eq!(peer.get(&node, &format!("{path}?{query}")).status, 400, "{query}");
     }
-    // What a peer reads is enough to verify the session.
+    // The data that a peer can read is enough to verify the session.
     let transcript = expected.join("\n") + "\n";
     verify(
         &transcript,
@@ -147,7 +147,7 @@ fn the_event_stream_resumes_after_the_last_event() {
     for (number, message) in (1..).zip(&expected) {
         assert_eq!(next_message(&mut stream), (number.to_string(), message.clone()));
     }
-    // The stream waits for what comes next.
+    // The stream waits for the next message.
     session.send(&peer, &node, Performative::Observe, r#"{"subject":"new"}"#);
     let (id, message) = next_message(&mut stream);
     assert_eq!((&*id, &message["content"]["body"]["subject"]), ("7", &json!("new")));
@@ -393,7 +393,7 @@ fn a_registry_keeps_each_card_until_its_owner_replaces_it() {
     assert_eq!(put(&first, "first", &first.card.as_str().replace("raw peer", "rich peer")).status, 422);
     assert_eq!(put(&first, "first", "{").status, 422);
     assert_eq!(put(&first, "first", &"x".repeat(1 << 20)).status, 413);
-    // Nor bring back an older one: the request itself needs a proof of the card's key.
+    // Nobody else can bring back an older one either: the request itself needs a proof made with the card's key.
     let without_proof = client.send("PUT", &card_path("first"), first.card.as_str());
     assert_eq!((without_proof.status, put(&second, "first", first.card.as_str()).status), (401, 401));
     let successor = first.rotate();
@@ -409,7 +409,7 @@ fn a_registry_keeps_each_card_until_its_owner_replaces_it() {
     assert_eq!(found("capability=test.anything").len(), 2);
     assert_eq!(node.get(&card_path("third")).status, 404);
 
-    // A node that is no registry stores no cards.
+    // A node that is not a registry stores no cards.
     let node = start(&[]);
     assert_eq!(first.send(&node, "PUT", &card_path("first"), first.card.as_str()).status, 405);
     assert_eq!(node.client().get("/v1/asp/discover?capability=x").status, 404);

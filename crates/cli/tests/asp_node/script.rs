@@ -1,4 +1,4 @@
-//! The messages of a session, and an agent's program that sends them although nodes crash.
+//! The messages of a session, and an agent's program that sends them even if nodes crash.
 
 use serde_json::{Value, json};
 use testing::cli::run_sayso;
@@ -28,7 +28,7 @@ pub(crate) struct Script {
     steps: Vec<Step>,
     /// The state and the reason with which both sides end.
     ending: (&'static str, &'static str),
-    /// What `sayso asp verify` says.
+    /// The output of `sayso asp verify`.
     verdict: &'static str,
 }
 
@@ -319,7 +319,7 @@ fn assert_messages(transcript: &str, pair: [&TestNode; 2], script: &Script, sess
     }
 }
 
-/// Runs `sayso asp verify`, which must accept the transcript. Returns what it says.
+/// Runs `sayso asp verify`, which must accept the transcript. Returns its output.
 pub(crate) fn verify(transcript: &str, cards: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cards.jsonl");

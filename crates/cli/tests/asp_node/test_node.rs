@@ -1,4 +1,4 @@
-//! A node in a process of its own, which is started again whenever it is killed, and pairs of nodes that pin each other.
+//! A node in a process of its own, which is restarted whenever it is killed, and pairs of nodes that pin each other.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -25,7 +25,7 @@ failure_threshold = 1000000
 [escrow]
 ceilings = [\"1000000.00\", \"1000000.00\", \"1000000.00\", \"1000000.00\", \"1000000.00\"]
 ";
-/// The pause between two looks at something that cannot be waited for.
+/// The pause between two polls of a value that has no notification.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Number of log lines that are kept for a failed test.
 const KEPT_LOG_LINES: usize = 50;
@@ -125,7 +125,7 @@ impl NodeBuilder {
         self
     }
 
-    /// Publishes another address than that of the node, such as that of a proxy.
+    /// Publishes an address other than the node's own, such as the address of a proxy.
     pub(crate) fn published_at(mut self, address: &str) -> Self {
         self.endpoint = Some(format!("http://{address}"));
         self.argument("--host").argument(address)
@@ -196,7 +196,7 @@ impl NodeBuilder {
     }
 }
 
-/// A node, which is started again whenever its process ends, until it is dropped.
+/// A node, which is restarted whenever its process ends, until it is dropped.
 pub(crate) struct TestNode {
     pub(crate) agent: String,
     pub(crate) address: String,
@@ -248,7 +248,7 @@ impl TestNode {
         TestClient::new(&self.address)
     }
 
-    /// Sends a request of the agent's program. Returns `None` if the node did not answer.
+    /// Sends a request from the agent's program. Returns `None` if the node did not answer.
     pub(crate) fn try_send(&self, method: &str, path: &str, body: &str) -> Option<TestResponse> {
         self.supervisor.assert_healthy();
         self.client().try_send(method, path, body)
@@ -300,7 +300,7 @@ impl TestNode {
         }
     }
 
-    /// Sends a message of the agent's program. Returns `None` if the node did not answer.
+    /// Sends a message from the agent's program. Returns `None` if the node did not answer.
     pub(crate) fn try_post_message(
         &self,
         session: &str,
@@ -311,7 +311,7 @@ impl TestNode {
         self.try_send("POST", &format!("/agent/v1/asp/sessions/{session}/messages"), &request)
     }
 
-    /// Sends a message of the agent's program, which the node must accept.
+    /// Sends a message from the agent's program, which the node must accept.
     #[track_caller]
     pub(crate) fn send(&self, session: &str, performative: &str, body: &Value) -> Value {
         let response = self.try_post_message(session, performative, body).expect("a response");
@@ -350,7 +350,7 @@ impl TestNode {
         self.supervisor.wait_until_running();
     }
 
-    /// Kills the process. It is started again at once.
+    /// Kills the process. It is restarted at once.
     pub(crate) fn kill(&self) {
         self.supervisor.kill();
     }
@@ -362,14 +362,14 @@ impl TestNode {
         poll("the restart", || (self.starts() > starts).then_some(()));
     }
 
-    /// Ends the process, lets the test change the identity or the arguments, and starts another one with the same data.
+    /// Ends the process, calls the test's function to change the identity or the arguments, and starts a new process with the same data.
     pub(crate) fn restart_with(self, change: impl FnOnce(NodeBuilder) -> NodeBuilder) -> Self {
         self.supervisor.stop();
         let builder = change(self.builder.clone());
         self.start_again(builder)
     }
 
-    /// Starts the node again with the same data and another identity of the same agent.
+    /// Restarts the node with the same data and another identity of the same agent.
     pub(crate) fn restart_with_new_keys(self) -> Self {
         self.supervisor.stop();
         std::fs::remove_dir_all(self.folder.path().join("identity")).unwrap();
@@ -387,7 +387,7 @@ impl TestNode {
         (self.start_again(builder), copy)
     }
 
-    /// Starts the node again with the data of a backup.
+    /// Restarts the node with the data of a backup.
     pub(crate) fn restore(self, backup: &tempfile::TempDir) -> Self {
         self.supervisor.stop();
         let data = self.folder.path().join("data");

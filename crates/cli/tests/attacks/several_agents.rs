@@ -65,13 +65,13 @@ impl Scenario {
         agent.post(&self.path("events"), event)
     }
 
-    /// Lets the helper join.
+    /// Makes the helper join.
     fn add_helper(&self) {
         let secret = self.invite(&json!({"producer": "helper"})).json_str("invitation");
         assert_eq!(self.join(&self.helper, &secret).status, 200);
     }
 
-    /// Asks as this agent, and lets Ada accept.
+    /// Asks as this agent, and Ada accepts.
     fn accepted_question(&self, agent: &TestClient) -> String {
         let question = agent.ask_confirmation(&self.session);
         self.ada.reply(&self.subscription, &question, "accept");
@@ -97,7 +97,7 @@ fn message(response: &TestResponse) -> String {
 }
 
 #[test]
-fn a_token_that_was_not_invited_learns_and_does_nothing() {
+fn a_token_that_was_not_invited_can_learn_and_do_nothing() {
     let scenario = Scenario::new();
     let secret = scenario.invite(&json!({"producer": "helper"})).json_str("invitation");
     let unknown_session = "/agent/v1/sessions/sess_00000000000000000000000000000000";
@@ -105,7 +105,7 @@ fn a_token_that_was_not_invited_learns_and_does_nothing() {
     let compare = |rest: &str, body: &str| {
         let real = eve.post(&format!("{session}{rest}"), body);
         let unknown = eve.post(&format!("{unknown_session}/{rest}"), body);
-        assert_eq!((real.status, &real.body), (404, &unknown.body), "{rest} tells that the session exists");
+        assert_eq!((real.status, &real.body), (404, &unknown.body), "{rest} reveals that the session exists");
     };
     compare("events", THINKING);
     compare("output?producer=helper", "Text.");
@@ -182,7 +182,7 @@ fn a_joined_token_speaks_only_as_its_own_producer() {
     assert!(message(&scenario.publish(&scenario.helper, end)).contains("only the main producer"));
     let invite = scenario.helper.post(&scenario.path("invitations"), r#"{"producer":"eve"}"#);
     assert_eq!(invite.status, 403, "{invite:?}");
-    // What the helper says is marked as its own.
+    // The helper's events are marked as its own.
     assert_eq!(scenario.publish(&scenario.helper, THINKING).status, 200);
     let event = scenario.next_of_type("state.changed");
     assert_eq!(
@@ -208,7 +208,7 @@ fn a_joined_token_cannot_finish_the_calls_and_outputs_of_others() {
 }
 
 #[test]
-fn an_answer_covers_no_call_of_another_agent_in_the_session() {
+fn an_answer_covers_no_call_by_another_agent_in_the_session() {
     let scenario = Scenario::new();
     scenario.add_helper();
     let question = scenario.accepted_question(&scenario.bank);
@@ -221,7 +221,7 @@ fn an_answer_covers_no_call_of_another_agent_in_the_session() {
     let as_scribe = CALL.replacen('{', r#"{"producer":"scribe","#, 1);
     assert!(message(&scenario.publish(&scenario.bank, &as_scribe)).contains("nobody was asked"));
     assert_eq!(scenario.publish(&scenario.bank, CALL).status, 200, "the answer was not used up");
-    // Nor does the owner use the consent of the agent that joined, or learn or withdraw its question.
+    // The owner cannot use the consent of the agent that joined, or learn about or withdraw its question.
     let question = scenario.accepted_question(&scenario.helper);
     let second_call = CALL.replace("call_1", "call_2");
     assert_eq!(scenario.publish(&scenario.bank, &second_call).status, 422);
@@ -313,7 +313,7 @@ fn a_listener_receives_a_session_by_its_main_agent_whoever_speaks() {
 }
 
 #[test]
-fn only_an_own_or_joined_session_can_be_a_parent() {
+fn only_an_owned_or_joined_session_can_be_a_parent() {
     let scenario = Scenario::new();
     let start = |agent: &TestClient| {
         let body = json!({"summary_normal": "Helping.", "parent": scenario.session});

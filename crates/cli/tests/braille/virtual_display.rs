@@ -73,7 +73,7 @@ impl VirtualDisplay {
         Self { brltty, display, shown, address, _folder: folder, current: String::new() }
     }
 
-    /// Presses a key, in the words of the virtual driver. Wait for its effect before the next key: the driver can miss the second of
+    /// Presses a key, named as in the virtual driver. Wait for its effect before the next key: the driver can miss the second of
     /// two keys that arrive together.
     pub(crate) fn press(&mut self, key: &str) {
         writeln!(self.display, "{key}").unwrap();

@@ -379,7 +379,7 @@ fn a_short_question_announces_its_time_once_and_a_timeout_rejects() {
     assert_eq!(reminders, ["About 20 seconds left to answer: Send 5 euros to Ben."]);
 }
 
-/// What the question itself does not say is behind a button, and is announced inside the dialog.
+/// Details that the question itself does not contain are behind a button, and are announced inside the dialog.
 #[test]
 #[ignore = "needs a browser: cargo xtask browser"]
 fn the_details_of_a_question_are_shown_and_announced_on_request() {

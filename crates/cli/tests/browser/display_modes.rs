@@ -141,7 +141,7 @@ fn right_to_left_text_keeps_its_direction() {
     assert_fits(&mut page, "right-to-left");
 }
 
-/// No language of the page is written from right to left yet, so the test only turns the layout around.
+/// No language of the page is written from right to left yet, so the test only mirrors the layout.
 #[test]
 #[ignore = "needs a browser: cargo xtask browser"]
 fn the_interface_can_be_right_to_left() {

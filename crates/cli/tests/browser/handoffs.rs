@@ -46,7 +46,7 @@ fn a_person_takes_over_and_everybody_hears_it() {
         Some("It passes on: order A-17, steps (looked, asked)")
     );
     check_state(&mut page, "handoffs");
-    // The page's clock moves on, because a click right after a change of the list is not sent.
+    // The page's clock moves on, because a click right after a change to the list is not sent.
     pass_answer_grace(&mut page);
     page.run_script("document.getElementById('questions-title').focus()");
     tab_to(&mut page, "button \"Take over local: A customer waits.\"");

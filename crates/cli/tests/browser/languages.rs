@@ -98,7 +98,7 @@ fn the_yoruba_page_survives_a_reload() {
 /// Languages are listed by their own names, so that people find theirs. If the page has no texts in the chosen one, it says so.
 #[test]
 #[ignore = "needs a browser: cargo xtask browser"]
-fn languages_have_their_own_names_and_a_missing_one_is_said() {
+fn languages_have_their_own_names_and_a_missing_one_is_announced() {
     let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
     let mut page = open_listening_page(&hub, &mut browser);
     let names = "Object.fromEntries([...document.getElementById('language').options].map(({ value, textContent, lang }) => [value, `${lang} ${textContent}`]))";

@@ -139,7 +139,7 @@ fn the_result_is_also_printed_as_json() {
 }
 
 #[test]
-fn what_cannot_be_checked_is_not_faulty() {
+fn a_hub_that_cannot_be_checked_is_not_reported_as_faulty() {
     let unused = testing::hub::reserved_address();
     let output = run_sayso(&["check", &format!("http://{unused}")], "");
     assert_eq!((output.exit_code, output.stdout.as_str()), (2, ""));

@@ -19,7 +19,7 @@ pub(super) struct Fault {
     on_event: fn(&mut Exchange, Value) -> Vec<Value>,
 }
 
-/// A request of the check, and what the proxy remembers.
+/// A request from the check, and the proxy's memory.
 pub(super) struct Exchange {
     path: String,
     body: Value,
@@ -32,7 +32,7 @@ struct Memory {
     capabilities: HashMap<String, Value>,
     /// The subscription that receives questions and was opened last with a reply.
     answering: Option<String>,
-    /// How often each question was answered with a lawful reply.
+    /// How often each question was answered with a valid reply.
     answers: HashMap<String, u32>,
     /// An event to show on the next occasion.
     injected: Option<&'static str>,
@@ -157,7 +157,7 @@ impl Fault {
             Self::on_request("AAEP-6.3.4-8", |exchange| {
                 exchange.body["forged"].as_bool().map(|_| (400, json!({ "title": "unknown member forged" })))
             }),
-            // The agent learns the contrary of what was answered.
+            // The agent learns the opposite of the answer.
             Self::on_request("AAEP-6.1-3", |exchange| {
                 if exchange.body["decision"] == "reject" {
                     exchange.body["decision"] = json!("accept");
@@ -232,7 +232,7 @@ fn is_lawful(reply: &Value, memory: &Memory) -> bool {
         && reply["subscription_id"].as_str() == memory.answering.as_deref()
 }
 
-/// Shows a call of the tool in front of the next progress.
+/// Shows a call of the tool before the next progress event.
 fn show_injected(exchange: &mut Exchange, event: Value) -> Vec<Value> {
     let mut memory = exchange.memory.lock().unwrap();
     let is_main = memory.answering.as_ref().is_some_and(|id| exchange.path.ends_with(id));
@@ -260,7 +260,7 @@ impl TamperingProxy {
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (hub, fault, memory) = (hub.clone(), fault.clone(), Arc::clone(&memory));
-                // A connection that ends early is of no concern here.
+                // A connection that ends early does not matter here.
                 std::thread::spawn(move || drop(forward(stream, &hub, &fault, memory)));
             }
         });

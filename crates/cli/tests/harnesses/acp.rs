@@ -60,7 +60,7 @@ struct Editor<'a> {
     gate: Child,
     to_gate: ChildStdin,
     from_gate: BufReader<ChildStdout>,
-    /// The kind of option that the editor's dialog selects, after the listener was asked, if there is one. Without a kind, the
+    /// The kind of option that the editor's dialog selects after the listener, if there is one, was asked. Without a kind, the
     /// dialog stays open.
     answer: Option<&'static str>,
     has_listener: bool,
@@ -148,7 +148,7 @@ impl<'a> Editor<'a> {
     }
 }
 
-/// An answer of a person counts, and if nobody listens or answers, that of the editor's dialog.
+/// A person's answer counts. If nobody listens or answers, the answer from the editor's dialog counts.
 fn check(agent: &Agent) {
     for (person, answer, is_executed) in [
         (Person::SaysYes, None, true),

@@ -1,4 +1,4 @@
-//! A hub with a listener, a scripted model, and a home and a project for one run of a coding agent.
+//! A hub with a listener, a scripted model, a home folder and a project folder, for one run of a coding agent.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -38,25 +38,29 @@ impl HarnessFixture {
                 loop {
                     let (kind, _, event) = stream.next();
                     let token = event["reply_token"].as_str().unwrap_or_default().to_owned();
-                    let (decision, beginning) = match person {
-                        Person::SaysYes => ("accept", "Allow once"),
-                        Person::SaysNo => ("reject", "Reject once"),
-                        Person::IsSilent | Person::IsAbsent => ("", "none"),
+                    // The decision, and the start of the label of the choice with the same meaning.
+                    let answer = match person {
+                        Person::SaysYes => Some(("accept", "Allow once")),
+                        Person::SaysNo => Some(("reject", "Reject once")),
+                        Person::IsSilent | Person::IsAbsent => None,
                     };
-                    if kind == "awaiting.confirmation" && !decision.is_empty() {
-                        drop(client.try_reply(&subscription, &token, decision));
-                    }
-                    // A request with more options than yes and no.
-                    let choices = event["choices"].as_array().into_iter().flatten();
-                    let label =
-                        |choice: &&Value| choice["label"].as_str().unwrap_or_default().starts_with(beginning);
-                    if let Some(choice) = choices.clone().find(label) {
-                        let value = choice["value"].as_str().unwrap_or_default();
-                        drop(client.try_send(
-                            "POST",
-                            "/aaep/v1/replies",
-                            &clarification_reply(&subscription, &token, value),
-                        ));
+                    if let Some((decision, label_prefix)) = answer {
+                        if kind == "awaiting.confirmation" {
+                            drop(client.try_reply(&subscription, &token, decision));
+                        }
+                        // A request with more options than yes and no.
+                        let mut choices = event["choices"].as_array().into_iter().flatten();
+                        let matches_answer = |choice: &&Value| {
+                            choice["label"].as_str().unwrap_or_default().starts_with(label_prefix)
+                        };
+                        if let Some(choice) = choices.find(matches_answer) {
+                            let value = choice["value"].as_str().unwrap_or_default();
+                            drop(client.try_send(
+                                "POST",
+                                "/aaep/v1/replies",
+                                &clarification_reply(&subscription, &token, value),
+                            ));
+                        }
                     }
                     heard.lock().unwrap().push(event);
                 }
@@ -146,7 +150,7 @@ impl HarnessFixture {
         fixed.into_iter().chain(variables).collect()
     }
 
-    /// Runs a program in the project, with an empty environment except for the given variables.
+    /// Runs a program in the project, with the environment of a harness and the given variables. It inherits nothing else.
     pub(crate) fn run(&self, program: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
         let mut command = Command::new(program);
         command.args(arguments).env_clear().envs(self.environment(environment)).current_dir(self.project());

@@ -5,7 +5,7 @@ use testing::scripted_model::prompt;
 
 use crate::fixture::{HarnessFixture, Person, borrowed, sayso};
 
-/// The answers of a person, the options of the hook, and whether the command is executed.
+/// The person's answers, the options of the hook, and whether the command is executed.
 const CASES: [(Person, &str, bool); 4] = [
     (Person::SaysYes, "--gate risky", true),
     (Person::SaysNo, "--gate risky", false),

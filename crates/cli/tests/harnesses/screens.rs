@@ -9,11 +9,11 @@ use crate::{claude, others};
 /// A harness on its screen.
 struct Interactive {
     name: &'static str,
-    /// A text of the harness's own dialog.
+    /// A text from the harness's own dialog.
     dialog: &'static str,
     /// Starts the harness with these options of the hook.
     start: fn(&HarnessFixture, &[&str]) -> Screen,
-    /// Whether a yes of a listener closes the harness's own dialog, or prevents it.
+    /// Whether a listener's yes closes the harness's own dialog, or prevents it.
     is_yes_enough: bool,
 }
 
@@ -137,7 +137,7 @@ fn claude_on_its_screen_executes_a_command_only_after_a_yes() {
 
 #[test]
 #[ignore = "needs Claude Code; run `cargo xtask gates`"]
-fn claude_on_its_screen_asks_itself_if_nobody_listens() {
+fn claude_on_its_screen_asks_the_person_itself_if_nobody_listens() {
     check_alone(&CLAUDE);
 }
 
@@ -155,7 +155,7 @@ fn codex_on_its_screen_executes_a_command_only_after_a_yes() {
 
 #[test]
 #[ignore = "needs Codex; run `cargo xtask gates`"]
-fn codex_on_its_screen_asks_itself_if_nobody_listens() {
+fn codex_on_its_screen_asks_the_person_itself_if_nobody_listens() {
     check_alone(&CODEX);
 }
 
@@ -167,7 +167,7 @@ fn opencode_on_its_screen_executes_a_command_only_after_a_yes() {
 
 #[test]
 #[ignore = "needs opencode; run `cargo xtask gates`"]
-fn opencode_on_its_screen_asks_itself_if_nobody_listens() {
+fn opencode_on_its_screen_asks_the_person_itself_if_nobody_listens() {
     check_alone(&OPENCODE);
 }
 

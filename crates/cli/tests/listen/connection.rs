@@ -263,7 +263,7 @@ fn a_slow_listener_is_disconnected_and_resubscribes() {
     hub.wait_for_log("slow");
     person.signal("-CONT");
     person.read_until("Reconnected, but what you missed was not stored.");
-    // Nobody could answer meanwhile, so the hub rejected the question. A yes now must not appear to count.
+    // Nobody could answer in the meantime, so the hub rejected the question. A yes now must not appear to count.
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"reject","by":"closure""#));
     person.read_until("answer: Question 1 is no longer open. Its outcome is not known.");
     person.type_line("yes");

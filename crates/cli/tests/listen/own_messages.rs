@@ -58,7 +58,7 @@ fn every_message_of_the_listener_is_valid() {
         person.read_until(text);
         person.type_line(typed);
         let reply = hub.next_request(REPLY);
-        // The token is echoed as it came, and the answer is the one that the person typed.
+        // The token is echoed unchanged, and the answer is the one that the person typed.
         assert_eq!(reply["reply_token"], format!("rpl_{number}"), "{reply}");
         let member = if kind.ends_with("confirmation") { "decision" } else { "response" };
         assert_eq!(reply[member], answer, "{reply}");
@@ -187,7 +187,7 @@ fn extension_data_that_is_not_understood_changes_nothing() {
     }
 }
 
-/// §9.3.2, §3.2.1: the envelope is checked before anything of the event is announced.
+/// §9.3.2, §3.2.1: the envelope is checked before any part of the event is announced.
 #[test]
 fn an_event_with_a_broken_envelope_is_reported_and_not_announced() {
     let hub = FakeHub::start_with_responses(&[accepted_message("{}", "")]);
@@ -218,7 +218,7 @@ fn an_event_with_a_broken_envelope_is_reported_and_not_announced() {
     assert!(!lines.iter().any(|line| line.contains("Defect")), "{lines:#?}");
 }
 
-/// §3.11: undeclared extensions and stray members are announced as usual, and logged if somebody wants to know.
+/// §3.11: undeclared extensions and stray members are announced as usual, and logged on request.
 #[test]
 fn violations_are_logged_for_authors() {
     for (options, is_logged) in [(&["--violations"][..], true), (&[], false)] {

@@ -1,4 +1,5 @@
-//! A producer without a hub: no handshake, unnamed SSE messages in chunks, replies to `/messages`.
+//! A producer without a hub: no handshake, SSE messages without an `event:` field over chunked transfer encoding, replies to
+//! `/messages`.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! What was said before: `repeat`, `last`, `history` and times.
+//! Earlier announcements: `repeat`, `last`, `history` and times.
 
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ fn repeat_says_the_last_thing_again() {
     person.read_until("tool: Looking.");
     person.type_line("repeat");
     assert_eq!(person.next_line().unwrap(), "tool: Looking.");
-    // What is wrong with the input is not repeated.
+    // Messages about invalid input are not repeated.
     person.type_line("wibble");
     person.read_until("error: Not understood.");
     person.type_line("repeat");
@@ -43,7 +43,7 @@ fn repeat_says_the_last_thing_again() {
     person.type_line("repeat");
     let repeated = person.read_until("ask: Type yes or no.");
     assert_eq!(repeated[0], question[question.len() - repeated.len()], "{repeated:#?}");
-    // If something else was said since, that is repeated, and then that the question is open.
+    // If something else was announced since, that is repeated, and then that the question is open.
     announce(&agent, 2, "Looking again.");
     person.read_until("tool: Looking again.");
     person.type_line("repeat");
@@ -109,7 +109,7 @@ fn with_times_each_line_starts_with_the_local_time() {
 }
 
 #[test]
-fn an_unavailable_language_is_said_once() {
+fn an_unavailable_language_is_announced_once() {
     let hub = HubProcess::start_in_memory();
     for (languages, notice) in [
         (
@@ -133,7 +133,7 @@ fn an_unavailable_language_is_said_once() {
 }
 
 #[test]
-fn a_question_for_words_does_not_take_a_command_as_its_answer() {
+fn a_free_text_question_does_not_take_a_command_as_its_answer() {
     let hub = HubProcess::start_in_memory();
     let mut person = ListenProcess::start_connected(&hub.address, &[]);
     let agent = AgentSession::start(hub.client());

@@ -1,4 +1,4 @@
-//! `sayso listen` on the transports other than HTTP. On all of them, a person hears, answers and comes back as over HTTP.
+//! `sayso listen` on the transports other than HTTP. On all of them, a person hears, answers and reconnects as over HTTP.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;

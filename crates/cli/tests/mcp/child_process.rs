@@ -31,7 +31,7 @@ fn spawn_grandchild(gate: &mut Gate) -> String {
 }
 
 #[test]
-fn the_exit_code_of_the_server_is_that_of_the_gate() {
+fn the_gate_exits_with_the_servers_exit_code() {
     let mut gate = Gate::start(None, &[], &["exit-7"]);
     gate.sync();
     gate.close_input();

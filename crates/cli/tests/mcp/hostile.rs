@@ -140,7 +140,7 @@ fn after_a_list_change_calls_need_consent_until_the_tools_are_listed_again() {
     let mut listener = Listener::connect(&hub);
     let folder = tempfile::tempdir().unwrap();
     let trust = Gate::write_trust(&folder, TRUST);
-    // Announces a change as soon as it has been asked for its tools.
+    // Announces a change as soon as its tools are requested.
     let script = r#"import sys, json
 for line in sys.stdin:
     m = json.loads(line)

@@ -1,4 +1,6 @@
-"""A scripted MCP server over streamable HTTP. It writes the method and the headers of every message to the file LOG.
+"""A scripted MCP server over streamable HTTP.
+
+It logs the HTTP method, the MCP, authorization and Last-Event-ID headers, and the body of every request to the file LOG.
 
 Usage: http_server.py LOG      prints its port"""
 
@@ -55,9 +57,9 @@ class Handler(BaseHTTPRequestHandler):
         if method == "broken":
             return self.reply(500, "text/plain", "oops")
         if method == "tools/call":
-            progress = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "working"}}
+            log_notification = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "working"}}
             result = response({"content": [{"type": "text", "text": params["name"] + " done"}]})
-            events = f"event: message\nid: 1\ndata: {json.dumps(progress)}\n\ndata: {json.dumps(result)}\n\n"
+            events = f"event: message\nid: 1\ndata: {json.dumps(log_notification)}\n\ndata: {json.dumps(result)}\n\n"
             return self.reply(200, "text/event-stream", events)
         return self.reply(200, "application/json", json.dumps(response({})))
 

@@ -73,7 +73,7 @@ fn a_host_that_goes_away_during_a_question_means_no() {
 }
 
 #[test]
-fn a_server_that_is_killed_during_a_question_ends_the_gate() {
+fn a_server_that_exits_during_a_question_ends_the_gate() {
     let hub = HubProcess::start_in_memory();
     let mut listener = Listener::connect(&hub);
     let mut gate = Gate::start(Some(&hub), &[], &[]);
@@ -86,7 +86,7 @@ fn a_server_that_is_killed_during_a_question_ends_the_gate() {
 }
 
 #[test]
-fn a_gate_that_sleeps_over_an_answer_keeps_to_it() {
+fn a_gate_that_was_suspended_when_the_answer_came_acts_on_it_after_resuming() {
     let hub = HubProcess::start_in_memory();
     let mut listener = Listener::connect(&hub);
     for (id, decision) in [(1, "accept"), (2, "reject")] {

@@ -24,7 +24,7 @@ fn a_call_is_made_only_after_a_yes_to_server_tool_and_arguments() {
     let invoked = listener.wait_for("tool.invoked");
     assert_eq!((&invoked["tool"], &invoked["irreversible"]), (&json!("files.delete"), &json!(true)));
     assert_eq!(listener.wait_for("tool.completed")["status"], "success");
-    // The yes was for that call. Another one with other arguments needs another yes.
+    // The yes was for that call. A call with other arguments needs another yes.
     gate.call(2, "delete", &json!({"path": "/tmp/y", "recursive": true}));
     listener.answer("reject");
     let answer = gate.answer(2);
@@ -67,7 +67,7 @@ fn annotations_only_tighten_without_the_operators_trust() {
 }
 
 #[test]
-fn a_tool_that_was_redefined_is_asked_about_also_after_a_restart() {
+fn a_tool_that_was_redefined_is_asked_about_even_after_a_restart() {
     let hub = HubProcess::start_in_memory();
     let mut listener = Listener::connect(&hub);
     let mut gate = Gate::start_trusting(Some(&hub), TRUST, &["redefine"]);
@@ -221,7 +221,7 @@ fn a_call_that_needs_input_is_asked_about_once() {
     gate.send(&call(3, "a", json!({"inputResponses": {}, "requestState": "forged"})));
     listener.answer("reject");
     refusal(&gate.answer(3));
-    // The real retry does not. It is the same call for listeners, which only now is done.
+    // The real retry does not. It is the same call for listeners, which is only done now.
     gate.send(&call(4, "a", retry.clone()));
     assert_eq!(gate.answer(4)["result"]["content"][0]["text"], "input done");
     let completed = loop {
@@ -260,7 +260,7 @@ fn gated_calls_in_a_batch_are_held_and_the_host_gets_one_batch() {
     let mut gate = Gate::start_trusting(Some(&hub), TRUST, &[]);
     gate.list_tools();
     let call = |id: u32, tool: &str| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": {}}});
-    // A batch without a gated call passes as it is.
+    // A batch without a gated call passes unchanged.
     gate.send(&json!([call(1, "read"), {"jsonrpc": "2.0", "id": 2, "method": "ping"}]));
     let answers = gate.next();
     assert_eq!(answers.as_array().unwrap().len(), 2, "{answers}");

@@ -2,7 +2,7 @@
 
 Usage: server.py LOG [MODE…]
 Modes: no-annotations, redefine (each list describes the tools differently), ignore-eof, exit-7, lie (all tools say that they only
-read), garbage (prints what is no JSON), huge (one line longer than the gate inspects), answer-first (answers calls
+read), garbage (prints text that is not JSON), huge (one line longer than the gate inspects), answer-first (answers calls
 that it has not received), batch (answers batches)."""
 
 import json

@@ -106,7 +106,7 @@ impl Gate {
         self.send_raw(format!("{message}\n").as_bytes());
     }
 
-    /// Sends a call of a tool.
+    /// Sends a tool call.
     pub(super) fn call(&mut self, id: impl Into<Value>, tool: &str, arguments: &Value) {
         let params = json!({"name": tool, "arguments": arguments});
         self.send(&json!({"jsonrpc": "2.0", "id": id.into(), "method": "tools/call", "params": params}));
@@ -155,7 +155,7 @@ impl Gate {
         std::fs::read(self.log()).unwrap_or_default()
     }
 
-    /// Returns the calls that the server has received, as tool and id, also those inside batches.
+    /// Returns the calls that the server has received, as tool and id, including those inside batches.
     pub(super) fn seen_calls(&self) -> Vec<(String, Value)> {
         let text = String::from_utf8_lossy(&self.seen_raw()).into_owned();
         let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

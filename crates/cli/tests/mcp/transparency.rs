@@ -1,4 +1,4 @@
-//! What is not a gated call passes byte for byte, and never waits for a question.
+//! Everything except gated calls passes byte for byte, and never waits for a question.
 
 use serde_json::json;
 use testing::hub::HubProcess;
@@ -8,7 +8,7 @@ use super::support::{Gate, Listener, TRUST};
 #[test]
 fn everything_else_passes_byte_for_byte_in_both_directions() {
     let mut gate = Gate::start(None, &[], &["garbage"]);
-    // What the server prints is passed on, whatever it is.
+    // All output of the server is passed on.
     assert_eq!(gate.next_line(), b"Server started! {not json\n");
     assert_eq!(gate.next_line(), b"\"just a text\"\n");
     assert_eq!(gate.next_line(), b"{\"jsonrpc\":\"2.0\",\"id\":999,\"result\":{\"never\":\"asked\"}}\n");
@@ -68,7 +68,7 @@ fn nothing_waits_behind_a_question() {
 }
 
 #[test]
-fn a_huge_line_of_the_server_passes_and_one_of_the_host_is_refused() {
+fn a_huge_line_from_the_server_passes_and_one_from_the_host_is_refused() {
     let mut gate = Gate::start(None, &[], &["huge"]);
     let line = gate.next_line();
     assert_eq!(line.len(), "{\"jsonrpc\":\"2.0\",\"method\":\"huge\",\"params\":\"\"}\n".len() + (65 << 20));
@@ -104,7 +104,7 @@ fn a_narrated_call_of_a_trusted_tool_passes_unchanged_and_is_heard_without_secre
         (Some("success"), Some("It has finished: read done"))
     );
     assert!(gate.seen_raw().ends_with(line));
-    // A tool that fails is heard as failed.
+    // A tool that fails is announced as failed.
     let folder_trust = "[servers.files]\nallow = [\"fail\"]\n";
     let mut gate = Gate::start_trusting(Some(&hub), folder_trust, &[]);
     gate.list_tools();

@@ -75,7 +75,7 @@ fn calls_to_a_server_behind_a_url_are_gated_like_any_other() {
     listener.answer("accept");
     assert_eq!(gate.answer(4)["result"]["content"][0]["text"], "write done");
     assert_eq!(server.seen_calls(), ["read", "write"]);
-    // An error of the server is an error for the host.
+    // A server error is an error for the host.
     gate.send(&json!({"jsonrpc": "2.0", "id": 5, "method": "broken"}));
     let answer = gate.answer(5);
     assert!(answer["error"]["message"].as_str().unwrap().contains("HTTP status 500"), "{answer}");

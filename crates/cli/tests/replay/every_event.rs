@@ -1,4 +1,4 @@
-//! Random recordings, valid or not: every item appears in the trace and in the diagram, in order and with its words.
+//! Random recordings, valid or not: every item appears in the trace and in the diagram, in order and with its text.
 
 use std::fmt::Write;
 
@@ -42,7 +42,7 @@ const EVENTS: [(&str, &str); 16] = [
     ("unknown.WORDk", r#""summary_normal":"WORDn""#),
 ];
 
-/// Returns a recording with one item per line, and the words of each item.
+/// Returns a recording with one item per line, and the marker words of each item.
 fn random_recording(random: &mut SplitMix64) -> (String, Vec<Vec<String>>) {
     let (mut text, mut words) = (String::new(), Vec::new());
     let mut seconds = 0;
@@ -79,7 +79,7 @@ fn random_recording(random: &mut SplitMix64) -> (String, Vec<Vec<String>>) {
 }
 
 #[test]
-fn every_event_of_a_recording_appears_in_the_trace_with_its_words() {
+fn every_event_of_a_recording_appears_in_the_trace_with_its_text() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.svg");
     for seed in 0..60 {

@@ -148,7 +148,7 @@ fn bar<'e>(elements: &'e [xml_parser::Element], tooltip: &str) -> &'e xml_parser
 }
 
 #[test]
-fn results_read_and_look_different_also_without_colour() {
+fn results_read_and_look_different_even_without_colour() {
     let recording = repository_recording("outcomes");
     let traced = run_sayso(&["replay", recording.to_str().unwrap(), "--visualize"], "").stdout;
     for text in [

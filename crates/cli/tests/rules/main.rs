@@ -1,5 +1,5 @@
 //! Cases that break exactly one rule: each case goes through the real `sayso validate`, which must report that rule and
-//! no other. Then all cases go through the real hub, which must let no breach through.
+//! no other. Then all cases go through the real hub, which must not let any violation through.
 //!
 //! The cases are in `tests/rules/*.json`, one file per chapter. `base.json` contains the valid lines that the cases
 //! modify. The cases in `valid.json` must pass without a finding. A case has a `description`, which is unique for its
@@ -49,8 +49,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         let (case, base) = (Arc::clone(case), Arc::clone(&base));
         trials.push(Trial::test(case.name(), move || case.run(&base)));
     }
-    trials.push(Trial::test("no_breach_of_a_rule_passes_the_hub", move || {
-        through_hub::no_breach_of_a_rule_passes_the_hub(&cases, &base)
+    trials.push(Trial::test("no_rule_violation_passes_the_hub", move || {
+        through_hub::no_rule_violation_passes_the_hub(&cases, &base)
     }));
     Ok(libtest_mimic::run(&arguments, trials).exit_code())
 }

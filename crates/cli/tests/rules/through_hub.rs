@@ -1,4 +1,4 @@
-//! An agent sends every case to the real hub. The hub refuses what breaks a rule, or completes it, so that listeners never
+//! An agent sends every case to the real hub. The hub refuses events that break a rule, or completes them, so that listeners never
 //! receive an event that breaks a rule.
 
 use std::collections::BTreeSet;
@@ -121,7 +121,7 @@ const NEVER_NAMED: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// Rules of the severity `warning` that an agent can break without being refused. To keep them is the agent's duty.
+/// Rules of the severity `warning` that an agent can break without being refused. Agents must follow them on their own.
 const PASSED_ON: [&str; 16] = [
     "AAEP-11.3.2-1",
     "AAEP-11.3.3-4",
@@ -141,7 +141,7 @@ const PASSED_ON: [&str; 16] = [
     "C-B5",
 ];
 
-pub(crate) fn no_breach_of_a_rule_passes_the_hub(
+pub(crate) fn no_rule_violation_passes_the_hub(
     cases: &[Arc<RuleCase>],
     base: &BaseLines,
 ) -> Result<(), Failed> {
@@ -261,7 +261,7 @@ impl HubScenario {
                 let Some(mut question) = body_of(line, &[]) else { return };
                 let resource =
                     if kind.ends_with("confirmation") { "confirmations" } else { "clarifications" };
-                // An agent binds a question by members of the request; the hub writes them into its extension.
+                // An agent binds a question with members of the request; the hub writes them into its extension.
                 if let Some(bound) = question.pointer("/extensions/sayso").cloned() {
                     for name in ["tool", "tool_call_id"].into_iter().filter(|name| bound.get(name).is_some())
                     {

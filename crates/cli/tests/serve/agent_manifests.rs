@@ -206,8 +206,8 @@ fn a_manifest_is_accepted_only_from_the_token_of_its_agent() {
     for (who, client, agent, status, text) in [
         ("no token", &hub.client(), "bank", 401, "token"),
         ("a listener", &ada, "bank", 403, "does not allow"),
-        ("another agent", &post, "bank", 400, "must be that of the token"),
-        ("as the hub", &bank, "sayso-hub", 400, "must be that of the token"),
+        ("another agent", &post, "bank", 400, "must be the token's"),
+        ("as the hub", &bank, "sayso-hub", 400, "must be the token's"),
         ("against the operator", &post, "post", 400, "the operator of the hub has set the manifest"),
     ] {
         let refused = client.send("PUT", PUBLISH, &manifest(agent));

@@ -64,7 +64,7 @@ impl AgentWebSocket {
         notification
     }
 
-    /// Calls a method and returns the complete response. Notifications that arrive meanwhile are queued.
+    /// Calls a method and returns the complete response. Notifications that arrive in the meantime are queued.
     pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         self.call_count += 1;
         let id = self.call_count;

@@ -475,7 +475,7 @@ impl Campaign {
         active
     }
 
-    /// Runs `action` on an active node. If it fails because the node lost its lease or its database meanwhile, which happens on a
+    /// Runs `action` on an active node. If it fails because the node has lost its lease or its database, which happens on a
     /// busy machine, runs it again. Returns the node and the result.
     fn on_active_node<T>(&mut self, action: impl Fn(&TestClient) -> T) -> (usize, T) {
         let mut failures = 0;
@@ -496,7 +496,7 @@ impl Campaign {
     }
 }
 
-/// How often a check is repeated. What is really lost stays lost.
+/// How often a check is repeated. Data that is really lost stays lost.
 const MAX_FAILURES: u32 = 3;
 
 fn acknowledged_since(acknowledged: &AcknowledgedState, before: usize) -> usize {

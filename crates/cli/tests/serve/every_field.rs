@@ -165,7 +165,7 @@ fn publish_all(agent: &mut Agent) {
     agent.publish(&session, with_summaries("session.cancelled", end));
 }
 
-/// Returns every field of the twelve events, from the schemas, except the number that only a hub can give.
+/// Returns every field of the twelve events, from the schemas, except `sequence_number`, which only the hub assigns.
 fn all_fields() -> BTreeSet<String> {
     let mut fields = BTreeSet::new();
     for schema in aaep::schema::all() {

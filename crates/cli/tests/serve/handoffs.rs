@@ -79,7 +79,7 @@ impl Deployment {
 }
 
 #[test]
-fn only_a_receiver_takes_over_also_after_a_restart() {
+fn only_a_receiver_takes_over_even_after_a_restart() {
     let deployment = Deployment(tempfile::tempdir().unwrap());
     let bank = deployment.token(&["--role", "agent", "--name", "bank", "--agent-id", "bank"]);
     let ada = deployment.token(&["--role", "receiver", "--name", "ada"]);

@@ -403,7 +403,7 @@ fn shaping_limits_hold() {
     let hub = HubProcess::start_in_memory_with(&["--shape-events", "4"]);
     let client = hub.client();
     let mut stream = client.open_event_stream(&client.subscribe(r#"{"max_events_per_second":1}"#), None);
-    // Many more events than may be held, because a slow machine delivers some of them meanwhile.
+    // Many more events than may be held, because a slow machine delivers some of them in the meantime.
     for _ in 0..40 {
         client.start_session();
     }

@@ -18,7 +18,7 @@ fn foreign_origins_and_hosts_are_refused() {
         assert_eq!(page.get("/aaep/v1/events?subscription_id=sub_1").status, 403, "{origin}");
     }
     assert_eq!(client.with_header("Host: rebound.example").get("/healthz").status, 421);
-    // The hub does not listen on ::1, so the page there can be that of another user. `localhost` can be either.
+    // The hub does not listen on ::1, so the page there can belong to another user. `localhost` can be either.
     let port = hub.address.rsplit(':').next().unwrap();
     for origin in [format!("http://[::1]:{port}"), format!("http://localhost:{port}")] {
         let page = client.with_header(&format!("Origin: {origin}"));

@@ -313,7 +313,7 @@ fn requests_that_are_too_large_or_malformed_are_refused() {
     assert_eq!(send(&format!("{json}Content-Encoding: br\r\n"), b"{}"), "415");
     assert_eq!(send(&format!("{json}Content-Encoding: gzip\r\n"), b"{}"), "400");
     assert_eq!(send(json, &[b' '; 3000]), "413");
-    // A small body that becomes a large one.
+    // A small body that decompresses to a large one.
     assert_eq!(send(&format!("{json}Content-Encoding: gzip\r\n"), &gzip(&vec![b' '; 100_000])), "413");
     assert_eq!(receiver.client().get("/v1/traces").status, 405);
     assert_eq!(receiver.client().post("/v1/metrics", "{}").status, 404);

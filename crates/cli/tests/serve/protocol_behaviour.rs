@@ -1,5 +1,5 @@
-//! Requirements on a producer that only its behaviour shows: how it frames messages, what it does for a person with little
-//! attention to spare, and what it says about itself.
+//! Requirements on a producer that can be tested only by observing its behaviour: how it frames messages, how it adapts to a low
+//! cognitive load, and what it says about itself.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -14,8 +14,8 @@ use testing::messages::{short_type, subscription_request};
 use testing::websocket::{SUBPROTOCOL_HEADER, WebSocketClient};
 use tungstenite::Message;
 
-/// Text that a second encoder would probably write differently: escapes, numbers with a zero at the end, separators that are
-/// line ends in other languages, and letters outside of the Basic Multilingual Plane.
+/// Text that a second encoder would probably write differently: escapes, numbers with a trailing zero, a separator that JavaScript
+/// treats as a line terminator, and characters outside the Basic Multilingual Plane.
 const UNUSUAL_EVENT: &str = r#"{"type":"aaep:agent.tool.invoked","tool":"look","tool_call_id":"call_1","summary_normal":"Caf\u00e9 \/ \ud83d\ude00 \u2028 \"x\" \t end","summary_terse":"ọ̀kan","@context":["https://aaep-protocol.org/context/v1","https://example.org/other/v1"],"extensions":{"other":{"b":1.50,"a":[ 1, 2e0 ,true ]}}}"#;
 const COMPLETED: &str = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
 
@@ -79,12 +79,12 @@ fn every_transport_delivers_the_same_bytes() {
     assert!(has_unusual, "the agent's own text is not rewritten");
 }
 
-/// A call of the hub over gRPC, after the subscription was accepted.
+/// A gRPC call to the hub, after the subscription was accepted.
 #[cfg(feature = "grpc")]
 struct GrpcCall {
     runtime: tokio::runtime::Runtime,
     messages: grpc::tonic::Streaming<grpc::AaepMessage>,
-    /// The call and its connection stay open as long as these.
+    /// The call and its connection stay open until these are dropped.
     _open: (tokio::sync::mpsc::Sender<grpc::AaepMessage>, grpc::ConnectionTask),
 }
 
@@ -171,7 +171,7 @@ fn each_request_of_the_person_gets_a_session_of_its_own() {
         assert_eq!(starts, 1);
     }
     assert_ne!(sessions[0], sessions[1]);
-    // An agent cannot put a second request into a session, neither while it is open nor after its end.
+    // An agent cannot put a second request into a session, either while it is open or after its end.
     let session = client.start_session();
     let path = format!("/agent/v1/sessions/{session}/events");
     let second = r#"{"type":"aaep:agent.session.started","summary_normal":"Another request."}"#;
@@ -181,7 +181,7 @@ fn each_request_of_the_person_gets_a_session_of_its_own() {
     assert_eq!(client.post(&path, second).status, 404);
 }
 
-/// §5.3.1.10: a person with a low load hears less, in shorter texts; nothing is lost.
+/// §5.3.1.10: a listener that requests a low cognitive load gets fewer and shorter texts; nothing is lost.
 #[test]
 fn a_low_cognitive_load_means_fewer_events_and_shorter_texts() {
     let hub = HubProcess::start_in_memory();
@@ -226,7 +226,7 @@ fn a_low_cognitive_load_means_fewer_events_and_shorter_texts() {
     let verbosity =
         |events: &[Value]| events[events.len() - 1]["verbosity"].as_str().unwrap_or("normal").to_owned();
     assert_eq!([verbosity(low), verbosity(medium), verbosity(high)], ["terse", "normal", "normal"]);
-    // A person who asks for detail gets it whatever the load.
+    // A listener that requests detailed texts gets them, whatever the load.
     let both = client.post(
         "/aaep/v1/subscriptions",
         &subscription_request(r#"{"cognitive_load":"low","preferred_verbosity":"detailed"}"#),
@@ -234,7 +234,7 @@ fn a_low_cognitive_load_means_fewer_events_and_shorter_texts() {
     assert!(both.body.contains(r#""preferred_verbosity":"detailed""#), "{both:?}");
 }
 
-/// §3.2.6: what the hub knows about an agent and about itself is in every event and answer.
+/// §3.2.6: every event and answer contains all that the hub knows about an agent or about itself.
 #[test]
 fn events_name_all_that_is_known_about_their_producer() {
     let hub = HubProcess::start_in_memory();
@@ -244,7 +244,7 @@ fn events_name_all_that_is_known_about_their_producer() {
     for name in ["agent_id", "agent_version", "agent_name"] {
         assert!(accepted["producer"][name].is_string(), "{name} of the hub: {accepted}");
     }
-    // The manifest is where the hub says, and describes the same producer.
+    // The manifest is at the stated address, and describes the same producer.
     let uri = accepted["manifest_uri"].as_str().unwrap();
     let path = uri.strip_prefix(&format!("http://{}", hub.address)).unwrap();
     let manifest: Value = serde_json::from_str(&client.get(path).body).unwrap();
@@ -272,9 +272,9 @@ fn assert_producer(stream: &mut EventStream, producer: &Value) {
     }
 }
 
-/// §6.3.4, §10.2.2: the answer to a reply is the same, whichever check fails.
+/// §6.3.4, §10.2.2: the response to a reply is the same, whichever check fails.
 #[test]
-fn the_answer_to_a_reply_never_says_which_check_failed() {
+fn the_response_to_a_reply_never_says_which_check_failed() {
     let hub = HubProcess::start_in_memory();
     let client = hub.client();
     let subscription = client.subscribe(testing::messages::REPLY_CAPABILITIES);
@@ -377,9 +377,9 @@ fn an_acceptance_of_a_modified_action_is_a_rejection() {
     assert_eq!(scenario.outcome(&token)["decision"], "reject");
 }
 
-/// §4.4.2, §6.4: at its deadline, a clarification has its default response or none, and listeners are told.
+/// §4.4.2, §6.4: at its deadline, a clarification resolves to its default response or to none, and listeners are informed.
 #[test]
-fn a_clarification_that_nobody_answers_has_its_default_response() {
+fn a_clarification_that_nobody_answers_resolves_to_its_default_response() {
     let mut scenario = QuestionScenario::new();
     for (default, response) in [(json!("Ben"), Some(json!("Ben"))), (Value::Null, None)] {
         let mut question = json!({"question": "Who?", "timeout_seconds": 1, "summary_normal": "Who?"});
@@ -406,7 +406,7 @@ fn a_clarification_that_nobody_answers_has_its_default_response() {
 
 /// §5.3.1.5: if no listener can answer clarifications, the default applies at once.
 #[test]
-fn a_clarification_that_nobody_can_answer_has_its_default_at_once() {
+fn a_clarification_that_nobody_can_answer_resolves_to_its_default_at_once() {
     let hub = HubProcess::start_in_memory();
     let client = hub.client();
     let subscription = client.subscribe(r#"{"supports_confirmation_reply":true}"#);
@@ -419,9 +419,9 @@ fn a_clarification_that_nobody_can_answer_has_its_default_at_once() {
     assert_eq!((&outcome["by"], &outcome["response"]), (&json!("unreachable"), &json!("Ben")), "{outcome}");
 }
 
-/// §6.5.2, §9.4.1: what a question names as usable is accepted, and nothing else.
+/// §6.5.2, §9.4.1: a question accepts exactly the kinds of response that it lists.
 #[test]
-fn every_kind_of_response_that_a_question_names_is_accepted_and_no_other() {
+fn a_question_accepts_exactly_the_kinds_of_response_that_it_lists() {
     let mut scenario = QuestionScenario::new();
     let choices = json!([{"value": "LOS", "label": "Lagos"}, {"value": "ABV", "label": "Abuja"}]);
     let responses = [
@@ -470,7 +470,7 @@ fn reply_tokens_are_random_and_never_repeated() {
             assert!(tokens.insert(digits.to_owned()), "{token} was used before");
         }
     }
-    // No position of the tokens is constant, so they are not numbered and say nothing.
+    // No position of the tokens is constant, so they are not sequential and reveal nothing.
     for position in 0..32 {
         let digits: std::collections::BTreeSet<_> =
             tokens.iter().map(|token| &token[position..=position]).collect();
@@ -499,7 +499,7 @@ fn a_clarification_is_not_sent_to_a_listener_that_cannot_answer() {
     }
 }
 
-/// §5.4.4: what the hub honors is never more than what was requested.
+/// §5.4.4: the hub never honors more than was requested.
 #[test]
 fn honored_terms_are_never_wider_than_the_request() {
     let hub = HubProcess::start_in_memory();

@@ -19,7 +19,7 @@ fn canonical_text(receipt: &Value) -> String {
     canonicalize(&aaep::json::OwnedDoc::read(&receipt.to_string()).unwrap().doc().root()).unwrap()
 }
 
-/// Verifies the receipt of an outcome, as somebody does who sees only the receipt, the signature and the key.
+/// Verifies the receipt of an outcome, as somebody would who sees only the receipt, the signature and the key.
 fn verify(outcome: &Value, key: &Jwk) -> Option<VerifiedToken> {
     let signature = outcome["receipt_signature"].as_str().unwrap_or_else(|| panic!("{outcome}"));
     verify_detached(signature, canonical_text(&outcome["receipt"]).as_bytes(), key).ok()
@@ -76,7 +76,7 @@ fn resolve_questions(hub: &HubProcess) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn every_receipt_verifies_with_the_hubs_key_also_after_a_restart() {
+fn every_receipt_verifies_with_the_hubs_key_even_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let (data, address) = (folder.path().to_str().unwrap(), reserved_address());
     let start_hub = || HubProcess::start(&["--open", "--listen", &address, "--data", data]);
@@ -209,7 +209,7 @@ fn everybody_may_read_the_key_and_nobody_may_change_it() {
     assert!(matches!(hub.client().post(KEY_PATH, "{}").status, 401 | 405));
 }
 
-/// The crate `sayso` gives an agent the receipt and the signature exactly as the hub made them.
+/// The crate `sayso` gives an agent the receipt and the signature exactly as the hub created them.
 #[test]
 fn the_crate_exposes_the_signed_receipt() {
     let hub = HubProcess::start_in_memory();

@@ -284,7 +284,7 @@ fn creating_a_token_explains_how_to_reload_the_hub() {
 }
 
 #[test]
-fn a_hub_that_says_that_it_listens_stops_in_order_at_once() {
+fn a_hub_that_has_just_reported_its_address_stops_cleanly() {
     for _ in 0..10 {
         assert_eq!(HubProcess::start_in_memory().stop(), 0);
     }

@@ -319,7 +319,7 @@ fn an_invited_token_speaks_as_the_producer_that_it_was_invited_for() {
         "{event}"
     );
 
-    // Each agent learns the answer to its own question only, and an answer covers a call of the agent that asked.
+    // Each agent learns the answer to its own question only, and an answer covers a call by the agent that asked.
     let question = guest.ask_confirmation(&session);
     person.reply(&subscription, &question, "accept");
     let reply = format!("/agent/v1/sessions/{session}/replies/{question}");

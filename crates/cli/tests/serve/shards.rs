@@ -142,7 +142,7 @@ fn the_number_of_shards_is_fixed() {
     assert!(line.contains("was created with 2 shards"), "{line}");
     assert_eq!(reshard(folder.path(), "4").exit_code, 2);
     assert_eq!(start(folder.path(), "2").stop(), 0);
-    // A journal that is gone is noticed, and so is one of another shard.
+    // A missing journal is noticed, and so is the journal of another shard.
     std::fs::rename(folder.path().join("journal-1.sqlite"), folder.path().join("elsewhere")).unwrap();
     let line = refusal(folder.path(), "2");
     assert!(line.contains("journal-1.sqlite is missing") && line.contains("--accept-loss"), "{line}");

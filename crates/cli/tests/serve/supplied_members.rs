@@ -92,12 +92,12 @@ fn the_states_of_tools_and_outputs_are_reported_for_an_agent_that_reports_none()
 }
 
 #[test]
-fn an_agent_need_not_know_of_the_states_that_the_hub_added() {
+fn an_agent_need_not_know_about_the_states_that_the_hub_added() {
     let agent = Agent::start();
     agent.publish("state.changed", &json!({"from_state": "idle", "to_state": "thinking"}));
     agent.publish("tool.invoked", &json!({"tool": "look", "tool_call_id": "call_1"}));
     agent.publish("tool.completed", &json!({"tool": "look", "tool_call_id": "call_1", "status": "success"}));
-    // The agent takes the state that its call implied for its own.
+    // The agent treats the state that its call implied as its own.
     let change = json!({
         "from_state": "calling_tool", "to_state": "deciding", "summary_normal": "Deciding.", "summary_terse": "Deciding.",
     });

@@ -454,7 +454,7 @@ fn create_client_certificate(folder: &Path, name: &str) -> [String; 3] {
     [".ca", ".crt", ".key"].map(|end| path(end).to_str().unwrap().to_owned())
 }
 
-/// B.5.3: with certificates on both sides, nobody gets in with a token alone.
+/// B.5.3: with certificates on both sides, a token alone is not enough.
 #[test]
 fn a_hub_can_demand_certificates_of_its_clients() {
     let folder = tempfile::tempdir().unwrap();
@@ -489,7 +489,7 @@ fn a_hub_can_demand_certificates_of_its_clients() {
         let refused = testing::cli::run_sayso(&arguments, "");
         assert_eq!((refused.exit_code, refused.stdout.as_str()), (2, ""), "{}", refused.stderr);
     }
-    // The file of the key is a secret, and a certificate without its key is of no use.
+    // The key file must be private, and a certificate without its key is useless.
     let mixed = run("https", &["--client-cert", &cert, "--client-key", &foreign_key]);
     assert!(mixed.stderr.contains("the client certificate and its key cannot be used"), "{}", mixed.stderr);
     let output = testing::cli::run_sayso(&["serve", "--check", "--tls-client-ca", &authority], "");

@@ -56,8 +56,8 @@ fn a_file_with_several_hard_links_is_refused() {
 }
 
 #[test]
-fn a_write_that_fails_leaves_the_file_as_it_was() {
-    // The limit on file sizes stands for a full disk: the record fits, the configuration does not. The process either gets an
+fn a_write_that_fails_leaves_the_file_unchanged() {
+    // The limit on file sizes simulates a full disk: the record fits, the configuration does not. The process either gets an
     // error, or is killed by the signal in the middle of the write.
     for trap in ["trap '' XFSZ;", ""] {
         let home = Home::new();
@@ -74,7 +74,7 @@ fn a_write_that_fails_leaves_the_file_as_it_was() {
             assert_eq!(home.files(), [FILE], "the temporary file is deleted");
         }
         assert_eq!(home.read(FILE), TEXT);
-        // The next run works, and leaves nothing of the failed one.
+        // The next run works, and leaves no files of the failed one behind.
         assert_eq!(home.run(&["setup", "claude"]).exit_code, 0);
         assert_eq!(home.run(&["setup", "claude", "--remove"]).exit_code, 0);
         assert_eq!(home.read(FILE), TEXT);
@@ -86,7 +86,7 @@ fn a_write_that_fails_leaves_the_file_as_it_was() {
 fn a_folder_that_cannot_be_written_is_an_error() {
     let home = Home::new();
     home.write(FILE, TEXT);
-    // The records need a folder, but there is a file. This fails for every user, also for one who may write everywhere.
+    // The records need a folder, but there is a file. This fails for every user, even one who may write everywhere.
     home.write(".local/state", "");
     let output = home.run(&["setup", "claude"]);
     assert_eq!(output.exit_code, 2);
@@ -128,7 +128,7 @@ fn many_runs_at_once_leave_one_installation() {
         (0..8).map(|_| home.command(binary()).args(["setup", "claude"]).spawn().unwrap()).collect();
     for child in children {
         let output = check_output(child.wait_with_output().unwrap());
-        // A run that finds the file changed under its feet says so and changes nothing.
+        // If another program has changed the file during the run, the run reports that and changes nothing.
         assert!(
             output.exit_code == 0 || output.stderr.contains("changed by another program"),
             "{}",

@@ -1,4 +1,4 @@
-//! `sayso setup HARNESS`: what is written, and that it can be removed again.
+//! `sayso setup HARNESS`: what it writes, and that its removal restores the file.
 
 use serde_json::{Value, json};
 use testing::cli::binary;
@@ -118,7 +118,7 @@ fn removal_restores_the_file_byte_for_byte() {
         let second = home.run(&["setup", harness]);
         assert!(second.stdout.contains("is set up already"), "{}", second.stdout);
         assert_eq!(home.read(file), installed, "a second run changes nothing");
-        // Other options and back again still lead to the original.
+        // Changing the options and changing them back still leads to the original.
         assert_eq!(home.run(&["setup", harness, "--gate", "risky"]).exit_code, 0);
         assert_ne!(home.read(file), installed);
         assert_eq!(home.run(&["setup", harness]).exit_code, 0);
@@ -180,7 +180,7 @@ fn later_edits_of_other_people_stay() {
 }
 
 #[test]
-fn without_its_record_an_installation_is_removed_all_the_same() {
+fn an_installation_without_its_record_is_still_removed() {
     let home = Home::new();
     home.write(".claude/settings.json", CLAUDE);
     assert_eq!(home.run(&["setup", "claude"]).exit_code, 0);

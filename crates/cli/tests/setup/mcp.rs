@@ -113,7 +113,7 @@ fn a_project_has_servers_of_its_own() {
 }
 
 #[test]
-fn what_cannot_be_wrapped_is_an_error() {
+fn a_configuration_that_cannot_be_wrapped_is_an_error() {
     let home = Home::new();
     for arguments in [&["setup", "mcp", "cursor"][..], &["setup", "mcp", "cursor", "--remove"]] {
         let output = home.run(arguments);

@@ -86,7 +86,7 @@ fn a_session_is_audible_in_order_and_critical_speech_interrupts() {
     assert!(similarity < MATCH_THRESHOLD, "a text that was never spoken is found: {similarity}");
     eprintln!("similarity of a text that was never spoken: {similarity:.2}");
 
-    // Last, and only the first sentence: made first, this sound was less alike in most runs.
+    // Last, and only the first sentence: if it was played first, this sound matched less well in most runs.
     let session_start = synthesize("session: local has started.");
     let question_at = find(0, recording.len(), &question, "the question");
     let start_at = find(0, question_at, &session_start, "the start of the session");

@@ -2,8 +2,8 @@
 
 use testing::cli::run_sayso;
 
-/// An event that breaks a rule of every step except the first, which admits nothing but JSON objects. The defects are in
-/// another order than the steps, so that the findings are not in order by chance.
+/// An event that breaks a rule of every step except the first, which admits only JSON objects. The defects are in
+/// an order that differs from the steps, so that the findings are not in order by chance.
 fn event_with_defects() -> String {
     let long = "word ".repeat(14_000);
     // 9: too long. 7: no tool. 6: another fraction. 5: not the compact form. 3: an empty agent_id. 2: no session_id.
@@ -23,7 +23,7 @@ fn findings_come_in_the_order_of_the_nine_steps() {
     let step_of = |rule: &&str| aaep::rule::Rule::find(rule).unwrap().validation_step();
     let steps: Vec<u8> = rules.iter().map(step_of).collect();
     assert!(steps.is_sorted(), "{rules:?} are of the steps {steps:?}");
-    // One rule of each step, in the order of the specification and not of our own table.
+    // One rule of each step, in the order of the specification, not of sayso's own table.
     let expected = [
         "AAEP-D.1-1",
         "AAEP-3.2-1",
@@ -41,13 +41,13 @@ fn findings_come_in_the_order_of_the_nine_steps() {
 
 #[test]
 fn a_step_that_fails_ends_the_validation_if_the_next_one_needs_it() {
-    // Step 1: what is not an object has no members to check.
+    // Step 1: a value that is not an object has no members to check.
     for text in ["[1]", "\"text\"", "7", "null"] {
         let output = run_sayso(&["validate"], format!("[{text}]"));
         let [finding] = output.findings()[..] else { panic!("{}", output.stdout) };
         assert!(finding.contains(" error AAEP-3.9-1 "), "{finding}");
     }
-    // Step 9: what is too large to be read is reported and skipped, and the next event is checked.
+    // Step 9: an event that is too large to be read is reported and skipped, and the next event is checked.
     let output =
         run_sayso(&["validate", "--max-event-bytes", "1000"], format!("{}\n{{}}\n", event_with_defects()));
     assert!(output.findings()[0].contains(":1: error AAEP-3.9-9 "), "{}", output.stdout);

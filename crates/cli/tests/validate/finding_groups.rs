@@ -76,7 +76,7 @@ fn on_a_terminal_the_first_findings_of_each_rule_are_printed() {
         "3 events, 2 sessions: 1 errors, 1 warnings",
     ];
     assert_eq!(printed[2..], expected, "{printed:#?}");
-    // A program that reads the findings gets all of them, also if the notes go to a terminal.
+    // A program that reads the findings gets all of them, even if the notes go to a terminal.
     std::fs::write(&file, faulty_sessions(20)).unwrap();
     let findings_file = folder.path().join("findings");
     let process = ListenProcess::start_command(&["validate", file.to_str().unwrap()], |command| {

@@ -143,7 +143,7 @@ fn sessions_without_a_start_do_not_count_as_open() {
 }
 
 #[test]
-fn the_limit_of_open_items_in_a_session_is_an_option() {
+fn the_limit_on_open_items_in_a_session_is_an_option() {
     let tool = |at: usize| {
         let payload = format!(
             r#""tool":"look_up","tool_call_id":"call_{at}","summary_terse":"Looking.","summary_normal":"I am looking it up.""#

@@ -41,7 +41,7 @@ impl StalledListenerScenario {
         scenario
     }
 
-    /// Lets the neighbour read up to the first event that matches.
+    /// Makes the neighbour read up to the first event that matches.
     fn neighbour_reads_until(&mut self, is_last: impl Fn(&Value) -> bool) -> Vec<Value> {
         (&mut self.neighbour as &mut dyn ListenerConnection).events_until(is_last)
     }

@@ -34,7 +34,7 @@ pub(crate) trait ListenerConnection {
     fn drop_connection(&mut self) -> bool;
 }
 
-/// What a listener receives.
+/// A message that a listener receives.
 #[derive(Debug)]
 pub(crate) enum ReceivedMessage {
     Event(Value),

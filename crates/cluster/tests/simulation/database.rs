@@ -27,7 +27,7 @@ pub(super) struct ShardRow {
     writers: BTreeMap<i64, LeaseToken>,
 }
 
-/// What the commits of a shard have stored.
+/// Everything that the commits of a shard have stored.
 #[derive(Clone, Default)]
 pub(super) struct Ledger {
     pub(super) events: BTreeSet<u64>,

@@ -1,5 +1,5 @@
-//! Nodes in a simulated world with random failures. No two nodes may write to a shard under one epoch, nobody is told of
-//! anything that is not stored, every question is decided once, and when the failures end, every shard has an owner.
+//! Nodes in a simulated world with random failures. No two nodes may write to a shard under one epoch, nothing is
+//! acknowledged that is not stored, every question is decided once, and when the failures end, every shard has an owner.
 //!
 //! A failure prints its seed. `PROPERTY_SEED` selects another range of seeds, and `PROPERTY_TIMES` multiplies the number
 //! of runs. With the same values, the same seeds run again.

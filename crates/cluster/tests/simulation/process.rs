@@ -21,7 +21,7 @@ pub(super) struct Process {
     pub(super) has_left: bool,
     /// While it is paused, messages wait.
     pub(super) paused_until: Option<Duration>,
-    /// Until when its messages to the database, and those from it, are lost.
+    /// The end of the time during which its messages to and from the database are lost.
     pub(super) cut: (Duration, Duration),
 }
 
@@ -57,7 +57,7 @@ impl Clock {
     }
 }
 
-/// What runs a shard: it commits, and tells the outcome only when it is certain.
+/// The core of one shard: it commits, and reports the outcome only when it is certain.
 pub(super) struct Core {
     pub(super) token: LeaseToken,
     epoch: i64,
@@ -76,11 +76,11 @@ enum CoreState {
     Confirming(Vec<Entry>),
 }
 
-/// What a core does after an answer.
+/// The next step of a core after an answer.
 pub(super) enum CoreStep {
     Nothing,
-    /// The entries are stored, so clients and listeners are told.
-    Tell(Vec<Entry>),
+    /// The entries are stored, so clients get an acknowledgement and listeners the events.
+    Acknowledge(Vec<Entry>),
     Send(JournalQuery),
     /// Another node owns the shard.
     Refused,
@@ -210,6 +210,6 @@ impl Core {
         for entry in &entries {
             self.ledger.apply(*entry).unwrap();
         }
-        CoreStep::Tell(entries)
+        CoreStep::Acknowledge(entries)
     }
 }

@@ -20,15 +20,15 @@ pub(super) struct World {
     pub(super) now: Duration,
     pub(super) database: Database,
     pub(super) processes: Vec<Process>,
-    /// Until when the database does not answer.
+    /// The end of the time during which the database does not answer.
     database_down_until: Duration,
     /// Whether single messages are lost or delayed.
     pub(super) is_network_faulty: bool,
     events: BTreeMap<(Duration, u64), Event>,
     last_event: u64,
     last_id: u64,
-    /// The entries that a process has told somebody about.
-    told: BTreeSet<(ShardId, u64)>,
+    /// The entries that a process has acknowledged.
+    acknowledged: BTreeSet<(ShardId, u64)>,
     pub(super) violations: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ enum Event {
     },
 }
 
-/// Where an answer of the journal goes, and which query it answers.
+/// The core that an answer from the journal goes to, and the query that it answers.
 #[derive(Clone, Copy)]
 struct CoreAddress {
     process: usize,
@@ -100,7 +100,7 @@ impl World {
             events: BTreeMap::new(),
             last_event: 0,
             last_id: 0,
-            told: BTreeSet::new(),
+            acknowledged: BTreeSet::new(),
             violations: Vec::new(),
         };
         for process in 0..processes {
@@ -344,7 +344,7 @@ impl World {
         core.query += 1;
         match step {
             CoreStep::Nothing => {}
-            CoreStep::Tell(entries) => self.tell(address.shard, &entries),
+            CoreStep::Acknowledge(entries) => self.acknowledge(address.shard, &entries),
             CoreStep::Send(query) => self.send_journal_query(address.process, address.shard, query),
             CoreStep::Refused => {
                 self.handle_input(address.process, Input::CommitRefused(address.shard, address.token));
@@ -352,8 +352,8 @@ impl World {
         }
     }
 
-    /// Somebody is told that the entries are stored.
-    fn tell(&mut self, shard: ShardId, entries: &[Entry]) {
+    /// Acknowledges the entries to a client.
+    fn acknowledge(&mut self, shard: ShardId, entries: &[Entry]) {
         let ledger = &self.database.shards[usize::from(shard.0)].ledger;
         for entry in entries {
             let (id, is_stored) = match *entry {
@@ -368,10 +368,10 @@ impl World {
                 }
             };
             if !is_stored {
-                self.violations.push(format!("shard {shard}: {entry:?} was told but is not stored"));
+                self.violations.push(format!("shard {shard}: {entry:?} was acknowledged but is not stored"));
             }
-            if !self.told.insert((shard, id)) {
-                self.violations.push(format!("shard {shard}: {entry:?} was told twice"));
+            if !self.acknowledged.insert((shard, id)) {
+                self.violations.push(format!("shard {shard}: {entry:?} was acknowledged twice"));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The call that a person was asked about, to compare it with what the agent says about it later.
 //!
-//! Agents describe one call several times, with more or fewer members of its input. So not the whole input must be the same: every
+//! Agents describe one call several times, with more or fewer members of its input. So the whole input need not be the same, but every
 //! member that the question named must keep its value, and no member may be added that was not known when the person was asked.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use seal::json::{JsonKind, Tape};
 use seal::{Digest, canonicalize};
 
 /// Maximum size of the input that a question repeats, in bytes. The hub refuses questions with larger arguments. The question
-/// about a larger input names its SHA-256 instead, so the answer is bound to it all the same.
+/// about a larger input names its SHA-256 instead, so the answer is still bound to it.
 pub(super) const MAX_ARGUMENT_BYTES: usize = 24 * 1024;
 
 /// The call that a person was asked about.
@@ -88,7 +88,7 @@ impl BoundCall {
         words.filter(|words| !words.is_empty()).map(|words| words.join(" "))
     }
 
-    /// Compares later news about the call with it. Returns what differs.
+    /// Compares a later update of the call with it. Returns what differs.
     pub(super) fn find_difference(&self, title: Option<&str>, input: Option<&str>) -> Option<String> {
         match (&self.input, input.map(BoundInput::parse)) {
             // Without an input, the title is all that the person heard.

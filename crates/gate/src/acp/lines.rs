@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
 /// Maximum size of a line that the gate looks at, in bytes. A longer line passes unread.
 pub(super) const MAX_INSPECTED_BYTES: usize = 8 * 1024 * 1024;
 
-/// What was read.
+/// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LineRead {
     /// A line, with its line break.
@@ -25,7 +25,7 @@ pub(super) async fn read_line(
     max_bytes: usize,
 ) -> io::Result<LineRead> {
     line.clear();
-    // A buffer that a large line made large does not stay so.
+    // A buffer that grew for a large line is shrunk again.
     line.shrink_to(64 * 1024);
     loop {
         let chunk = reader.fill_buf().await?;

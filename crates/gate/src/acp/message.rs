@@ -2,7 +2,7 @@
 //!
 //! A line that is not a JSON object, or has an unexpected form, is [`AgentMessage::Other`] or [`EditorMessage::Other`]: it
 //! passes, and nothing else happens. So does a permission request with duplicate member names, because the editor may read
-//! another value than the gate. The gate never writes a line again that it has read; lines pass as bytes.
+//! a value different from the gate's. The gate never writes a line again that it has read; lines pass as bytes.
 
 use std::collections::HashSet;
 
@@ -80,7 +80,7 @@ fn write_text(text: &str) -> String {
     out.finish()
 }
 
-/// What the agent says.
+/// A message from the agent.
 #[derive(Debug)]
 pub(super) enum AgentMessage {
     /// It asks for permission.
@@ -92,7 +92,7 @@ pub(super) enum AgentMessage {
         /// The report.
         update: SessionUpdate,
     },
-    /// It answers a request of the editor.
+    /// It answers a request from the editor.
     Response(Response),
     /// It withdraws one of its own requests.
     CancelRequest(RequestId),
@@ -144,7 +144,7 @@ pub(super) struct PermissionOption {
     pub(super) kind: OptionKind,
 }
 
-/// What an option does.
+/// The kinds of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OptionKind {
     /// Allows this call.
@@ -207,7 +207,7 @@ pub(super) enum ContentKind {
 /// An entry of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PlanEntry {
-    /// What is to be done.
+    /// The text of the entry.
     pub(super) content: String,
     /// Whether it is done.
     pub(super) is_completed: bool,
@@ -215,7 +215,7 @@ pub(super) struct PlanEntry {
     pub(super) is_in_progress: bool,
 }
 
-/// News about a call. Absent members are unchanged.
+/// An update of a call. Absent members are unchanged.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ToolCallUpdate {
     /// The id of the call.
@@ -251,7 +251,7 @@ pub(super) enum ToolStatus {
     Failed,
 }
 
-/// What a call shows.
+/// An item of a call's content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ToolContent {
     /// Text.
@@ -271,7 +271,7 @@ pub(super) enum ToolContent {
     Other,
 }
 
-/// What the editor says.
+/// A message from the editor.
 #[derive(Debug)]
 pub(super) enum EditorMessage {
     /// It asks the agent for something.
@@ -286,7 +286,7 @@ pub(super) enum EditorMessage {
         /// The ACP session.
         session: String,
     },
-    /// It answers a request of the agent.
+    /// It answers a request from the agent.
     Response(Response),
     /// Anything else.
     Other,
@@ -310,7 +310,7 @@ pub(super) enum EditorRequest {
     Close(String),
 }
 
-/// Reads a line of the agent.
+/// Reads a line from the agent.
 pub(super) fn read_agent_line(line: &[u8]) -> AgentMessage {
     with_document(line, |doc| {
         let root = doc.root();
@@ -337,7 +337,7 @@ pub(super) fn read_agent_line(line: &[u8]) -> AgentMessage {
     .unwrap_or(AgentMessage::Other)
 }
 
-/// Reads a line of the editor.
+/// Reads a line from the editor.
 pub(super) fn read_editor_line(line: &[u8]) -> EditorMessage {
     with_document(line, |doc| {
         let root = doc.root();

@@ -2,7 +2,7 @@
 //!
 //! - `lines`: every line passes byte for byte, whatever its size. The gate only looks at it.
 //! - `message`: what the gate reads in a line.
-//! - `proxy`: the two ends. It alone writes lines of its own: the answer of a listener to the agent, and the dismissal of the
+//! - `proxy`: the two ends. It alone writes lines of its own: a listener's answer to the agent, and the dismissal of the
 //!   editor's dialog.
 //! - `permission_table`: who answered first.
 //! - `narrator`, `session_driver`: the sessions at the hub.
@@ -40,7 +40,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// The size of the read buffers, in bytes.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// How to run the gate.
+/// The options of the gate.
 #[derive(Clone, Debug)]
 pub struct AcpOptions {
     /// The address of the hub.

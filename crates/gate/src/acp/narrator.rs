@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::AcpOptions;
 use super::proxy::Proxy;
-use super::queue::{MAX_QUEUED_BYTES, QueueSpace, Queued};
+use super::queue::{MAX_QUEUED_BYTES, QueueSpace, QueuedItem};
 use super::session_driver::{self, AcpSessionEnd, DriverContext, DriverEnd, SessionNews};
 use super::wording::{shorten, with_short};
 use crate::phrases::{GateText, Language, texts};
@@ -26,7 +26,7 @@ pub(super) const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of sessions of the hub at the same time. Further ACP sessions are not narrated.
 pub(super) const MAX_SESSIONS: usize = 64;
 
-/// What the narrator is to do.
+/// An item for the narrator.
 #[derive(Debug)]
 pub(super) enum Narration {
     /// The agent gave its name and version.
@@ -55,7 +55,7 @@ pub(super) enum Narration {
 /// Sends work to the narrator. It never waits.
 #[derive(Clone, Debug)]
 pub(super) struct NarrationSender {
-    sender: mpsc::UnboundedSender<Queued<Narration>>,
+    sender: mpsc::UnboundedSender<QueuedItem<Narration>>,
     space: QueueSpace,
 }
 
@@ -109,12 +109,12 @@ struct Narrator {
 }
 
 struct RunningSession {
-    news: mpsc::UnboundedSender<Queued<SessionNews>>,
+    news: mpsc::UnboundedSender<QueuedItem<SessionNews>>,
     driver: JoinHandle<DriverEnd>,
 }
 
 impl Narrator {
-    async fn run(mut self, mut receiver: mpsc::UnboundedReceiver<Queued<Narration>>) {
+    async fn run(mut self, mut receiver: mpsc::UnboundedReceiver<QueuedItem<Narration>>) {
         while let Some(queued) = receiver.recv().await {
             let mut end = None;
             let mut target = None;
@@ -148,7 +148,7 @@ impl Narrator {
         self.shut_down(&AcpSessionEnd::Editor).await;
     }
 
-    async fn narrate(&mut self, id: String, news: Queued<SessionNews>) {
+    async fn narrate(&mut self, id: String, news: QueuedItem<SessionNews>) {
         let is_prompt = matches!(news.item(), SessionNews::Prompt(_));
         let is_question = matches!(news.item(), SessionNews::Permission(_));
         self.reap(&id).await;
@@ -185,7 +185,7 @@ impl Narrator {
     }
 
     /// Leaves a question that no driver gets to the editor.
-    fn discard(&self, news: Queued<SessionNews>) {
+    fn discard(&self, news: QueuedItem<SessionNews>) {
         if let SessionNews::Permission(offered) = news.into_item() {
             self.proxy.leave_to_editor(offered.ticket);
         }

@@ -16,12 +16,12 @@ use tokio::sync::oneshot;
 
 use super::message::{OptionKind, PermissionOption, PermissionRequest, RequestId};
 
-/// Maximum number of requests that are offered to listeners at the same time. Further ones only the editor answers.
+/// Maximum number of requests that are offered to listeners at the same time. Only the editor answers further ones.
 pub(super) const MAX_OPEN: usize = 64;
-/// Maximum number of requests for which the late answer of an editor is remembered to be swallowed.
+/// Maximum number of requests that are remembered so that a late answer from the editor is dropped.
 pub(super) const MAX_DECIDED: usize = 1024;
 
-/// Names one permission request of this process. Request ids can be used again; tickets are not.
+/// Identifies one permission request in this process. Request ids can be used again; tickets are not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Ticket(u64);
 
@@ -44,12 +44,12 @@ pub(super) enum Closure {
     ConnectionClosed,
 }
 
-/// What happens with a response of the editor.
+/// The decision about a response from the editor.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum EditorResponse {
     /// It passes.
     Pass,
-    /// The listener was faster, so it is swallowed.
+    /// The listener was faster, so it is dropped.
     Swallow,
 }
 
@@ -78,7 +78,7 @@ impl PermissionTable {
         request: &PermissionRequest,
     ) -> Option<(Ticket, oneshot::Receiver<Closure>)> {
         if let Some(earlier) = self.open.remove(&request.id) {
-            // Nobody could tell to which of the two requests an answer belongs.
+            // It would be unclear to which of the two requests an answer belongs.
             let _ = earlier.closed.send(Closure::Withdrawn);
             return None;
         }
@@ -94,7 +94,7 @@ impl PermissionTable {
         Some((ticket, receiver))
     }
 
-    /// Handles a response of the editor.
+    /// Handles a response from the editor.
     pub(super) fn answer_by_editor(&mut self, id: &RequestId, option: Option<&str>) -> EditorResponse {
         if let Some(request) = self.open.remove(id) {
             let kind = request
@@ -249,7 +249,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the two race: a request gets at most one answer of a listener, and none after the editor answered it.
+        /// However the editor and the listener race, a request gets at most one answer from a listener, and none after the editor answered it.
         #[test]
         fn no_request_is_answered_twice(steps in prop::collection::vec(step(), 0..60)) {
             let name = |first: bool| if first { "a" } else { "b" };

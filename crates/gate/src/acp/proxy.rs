@@ -39,7 +39,7 @@ pub(super) struct Proxy {
 #[derive(Default)]
 struct FollowedRequests {
     open: HashMap<RequestId, EditorRequest>,
-    /// Sessions whose past the agent is repeating. Nobody wants to hear it again.
+    /// Sessions whose history the agent is repeating. It is not narrated again.
     replaying: HashSet<String>,
 }
 
@@ -71,7 +71,7 @@ impl Proxy {
             let is_passed = match &message {
                 EditorMessage::Response(response) => self.accept_editor_response(response),
                 EditorMessage::Cancel { session } => {
-                    // Before it passes, so that no answer of a listener can follow it.
+                    // Before it passes, so that no answer from a listener can follow it.
                     self.permissions().close_session(session, &Closure::TurnCancelled);
                     true
                 }
@@ -228,7 +228,7 @@ impl Proxy {
         drop(self.to_agent.lock().await.take());
     }
 
-    /// Writes a line of the gate itself to standard error, which the agent also uses. An agent that provokes many of them does not
+    /// Writes one of the gate's own lines to standard error, which the agent also uses. An agent that provokes many of them does not
     /// get more than [`MAX_LOG_LINES`].
     pub(super) fn log(&self, text: &str) {
         let count = self.log_lines.fetch_add(1, Ordering::Relaxed);
@@ -241,7 +241,7 @@ impl Proxy {
         let _ = writeln!(io::stderr(), "sayso acp: {text}");
     }
 
-    /// Says once that listeners did not answer, so that somebody looks into the editor.
+    /// Reports once that listeners did not answer, so that somebody looks at the editor.
     pub(super) fn log_unanswered(&self, reason: &str) {
         if !self.has_logged_unanswered.swap(true, Ordering::Relaxed) {
             self.log(&format!("no answer from a listener ({reason}); the editor's dialog remains"));

@@ -1,4 +1,4 @@
-//! What waits to be narrated, limited by its size. The lines between editor and agent never wait for it.
+//! The queue of items that wait to be narrated, limited by size. The lines between editor and agent never wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Maximum size of everything that waits to be narrated, in bytes. What exceeds it is left out, and the gap is announced.
 pub(super) const MAX_QUEUED_BYTES: usize = 16 * 1024 * 1024;
-/// What an item costs besides its text, in bytes.
+/// The size that an item counts in addition to its text, in bytes.
 const ITEM_BYTES: usize = 256;
 
 /// The space for items that wait.
@@ -29,10 +29,10 @@ impl QueueSpace {
     }
 
     /// Takes space for an item of about this size. Returns `None` if there is none, and counts the item as left out.
-    pub(super) fn take<T>(&self, item: T, bytes: usize) -> Option<Queued<T>> {
+    pub(super) fn take<T>(&self, item: T, bytes: usize) -> Option<QueuedItem<T>> {
         let bytes = u32::try_from(bytes.saturating_add(ITEM_BYTES)).unwrap_or(u32::MAX);
         if let Ok(permit) = self.space.clone().try_acquire_many_owned(bytes) {
-            return Some(Queued { item, space: permit });
+            return Some(QueuedItem { item, space: permit });
         }
         self.left_out.fetch_add(1, Ordering::Relaxed);
         None
@@ -46,12 +46,12 @@ impl QueueSpace {
 
 /// An item that waits. Its space is free again when it is dropped or taken out.
 #[derive(Debug)]
-pub(super) struct Queued<T> {
+pub(super) struct QueuedItem<T> {
     item: T,
     space: OwnedSemaphorePermit,
 }
 
-impl<T> Queued<T> {
+impl<T> QueuedItem<T> {
     /// Returns the item.
     pub(super) fn item(&self) -> &T {
         &self.item
@@ -63,16 +63,16 @@ impl<T> Queued<T> {
     }
 
     /// Converts the item and keeps its space.
-    pub(super) fn map<U>(self, convert: impl FnOnce(T) -> U) -> Queued<U> {
-        Queued { item: convert(self.item), space: self.space }
+    pub(super) fn map<U>(self, convert: impl FnOnce(T) -> U) -> QueuedItem<U> {
+        QueuedItem { item: convert(self.item), space: self.space }
     }
 }
 
-impl<T> Queued<Option<T>> {
+impl<T> QueuedItem<Option<T>> {
     /// Returns the item if there is one, with its space.
-    pub(super) fn transpose(self) -> Option<Queued<T>> {
+    pub(super) fn transpose(self) -> Option<QueuedItem<T>> {
         let space = self.space;
-        self.item.map(|item| Queued { item, space })
+        self.item.map(|item| QueuedItem { item, space })
     }
 }
 

@@ -29,11 +29,11 @@ use super::message::{
 };
 use super::permission_table::{Closure, Ticket};
 use super::proxy::Proxy;
-use super::queue::Queued;
+use super::queue::QueuedItem;
 use super::wording::{self, ToolFacts, ToolKind, shorten};
 use crate::phrases::{GateText, Language, Phrase, around, texts};
 
-/// How long a new call is not reported, because the agent may ask for it first.
+/// How long the report of a new call is delayed, because the agent may ask for permission first.
 pub(super) const HOLD_TIME: Duration = Duration::from_millis(700);
 /// How long a listener has to answer. Afterwards only the editor can.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_mins(10);
@@ -42,7 +42,7 @@ pub(super) const MAX_TOOLS: usize = 256;
 /// The media type of the agent's messages.
 const MARKDOWN: &str = "text/markdown";
 
-/// News about a session.
+/// An update about a session.
 #[derive(Debug)]
 pub(super) enum SessionNews {
     /// The person sent another prompt.
@@ -53,7 +53,7 @@ pub(super) enum SessionNews {
     Permission(Box<OfferedRequest>),
     /// The turn is over, with its stop reason or an error.
     TurnEnded(Result<String, String>),
-    /// So many reports were left out, because the hub was too slow.
+    /// This many reports were left out, because the hub was too slow.
     Gap(u64),
     /// The session is over.
     End(AcpSessionEnd),
@@ -90,7 +90,7 @@ pub(super) enum DriverEnd {
     Lost,
 }
 
-/// What the driver needs besides the session.
+/// Everything that the driver needs besides the session.
 #[derive(Clone)]
 pub(super) struct DriverContext {
     /// The connection between editor and agent.
@@ -104,7 +104,7 @@ pub(super) struct DriverContext {
 /// Drives a session until it is over.
 pub(super) async fn run(
     session: Session,
-    mut news: mpsc::UnboundedReceiver<Queued<SessionNews>>,
+    mut news: mpsc::UnboundedReceiver<QueuedItem<SessionNews>>,
     context: DriverContext,
 ) -> DriverEnd {
     let proxy = context.proxy.clone();
@@ -143,10 +143,10 @@ struct SessionDriver<'s> {
     is_thought_open: bool,
 }
 
-type Question<'s> = Pin<Box<dyn Future<Output = Settled> + Send + 's>>;
+type Question<'s> = Pin<Box<dyn Future<Output = SettledQuestion> + Send + 's>>;
 
 /// A question that is no longer open.
-struct Settled {
+struct SettledQuestion {
     ticket: Ticket,
     tool: String,
     options: Vec<PermissionOption>,
@@ -159,7 +159,7 @@ enum Outcome {
     Chosen(Result<ClarificationAnswer, Error>),
 }
 
-/// A call of the agent.
+/// A call by the agent.
 #[derive(Default)]
 struct Tool<'s> {
     facts: ToolFacts,
@@ -194,7 +194,7 @@ impl<'s> SessionDriver<'s> {
 
     async fn run(
         mut self,
-        news: &mut mpsc::UnboundedReceiver<Queued<SessionNews>>,
+        news: &mut mpsc::UnboundedReceiver<QueuedItem<SessionNews>>,
     ) -> Result<AcpSessionEnd, StopReason> {
         loop {
             let report_at = self.tools.values().filter_map(|tool| tool.report_at).min();
@@ -210,7 +210,7 @@ impl<'s> SessionDriver<'s> {
                 biased;
                 stop = session.stopped() => return Err(stop),
                 settled = poll_fn(|context| poll_questions(&mut self.questions, context)), if has_questions => self.settle(settled).await,
-                item = news.recv() => match item.map(Queued::into_item) {
+                item = news.recv() => match item.map(QueuedItem::into_item) {
                     None => return Ok(AcpSessionEnd::Editor),
                     Some(SessionNews::End(end)) => {
                         let _ = self.close_turn().await;
@@ -250,7 +250,7 @@ impl<'s> SessionDriver<'s> {
             }
             SessionNews::Gap(count) => {
                 let text =
-                    format!("{count} reports of the agent were left out, because the hub was too slow.");
+                    format!("{count} reports from the agent were left out, because the hub was too slow.");
                 self.session.output(OutputText::complete(text)).await
             }
             SessionNews::End(_) => Ok(()),
@@ -392,7 +392,7 @@ impl<'s> SessionDriver<'s> {
         check.await?.fail_with_summary(warning, text.english()).await
     }
 
-    /// Reports the calls whose time has come.
+    /// Reports the calls whose hold time is over.
     async fn report_held(&mut self, now: Instant) -> Result<(), Error> {
         let mut due: Vec<_> = self
             .tools
@@ -490,7 +490,7 @@ impl<'s> SessionDriver<'s> {
                     closure = &mut closed => Outcome::Closed(closure.unwrap_or(Closure::ConnectionClosed)),
                     answer = session.ask(action) => Outcome::Answered(answer),
                 };
-                Settled { ticket, tool: id, options, outcome }
+                SettledQuestion { ticket, tool: id, options, outcome }
             })
         } else {
             let mut request = ClarificationRequest::new(around(&texts::ASKS_PERMISSION, &says))
@@ -506,15 +506,15 @@ impl<'s> SessionDriver<'s> {
                     closure = &mut closed => Outcome::Closed(closure.unwrap_or(Closure::ConnectionClosed)),
                     answer = session.clarify(request) => Outcome::Chosen(answer),
                 };
-                Settled { ticket, tool: id, options, outcome }
+                SettledQuestion { ticket, tool: id, options, outcome }
             })
         };
         self.questions.push(question);
         Ok(())
     }
 
-    async fn settle(&mut self, settled: Settled) -> Result<(), Error> {
-        let Settled { ticket, tool: id, options, outcome } = settled;
+    async fn settle(&mut self, settled: SettledQuestion) -> Result<(), Error> {
+        let SettledQuestion { ticket, tool: id, options, outcome } = settled;
         if let Some(tool) = self.tools.get_mut(&id) {
             tool.open_question.take_if(|open| *open == ticket);
         }
@@ -645,7 +645,10 @@ fn choice_value(number: usize) -> String {
     format!("option_{number}")
 }
 
-fn poll_questions(questions: &mut Vec<Question<'_>>, context: &mut std::task::Context<'_>) -> Poll<Settled> {
+fn poll_questions(
+    questions: &mut Vec<Question<'_>>,
+    context: &mut std::task::Context<'_>,
+) -> Poll<SettledQuestion> {
     for index in 0..questions.len() {
         if let Some(question) = questions.get_mut(index)
             && let Poll::Ready(settled) = question.as_mut().poll(context)

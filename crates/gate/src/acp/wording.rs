@@ -13,7 +13,7 @@ const MAX_OPTION_CHARS: usize = 200;
 /// Maximum number of entries of a plan that are read out.
 const MAX_PLAN_ENTRIES: usize = 12;
 
-/// What the gate knows about a call.
+/// The known facts about a call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ToolFacts {
     /// The title.
@@ -145,7 +145,7 @@ impl ToolFacts {
         shorten(name.unwrap_or(self.kind.name()), 100, Language::English)
     }
 
-    /// Returns the call as it is known now.
+    /// Returns the call with everything known about it now.
     pub(super) fn to_call(&self) -> BoundCall {
         BoundCall::new(&self.title, self.raw_input.as_deref(), None)
     }
@@ -188,7 +188,7 @@ fn sentence(phrase: &Phrase, subject: &str, language: Language) -> String {
     text
 }
 
-/// Returns the label of an option: what it does in words of sayso, and the agent's own name for it.
+/// Returns the label of an option: what it does in sayso's own words, and the agent's name for it.
 pub(super) fn option_label(option: &PermissionOption) -> GateText {
     let meaning = match option.kind {
         OptionKind::AllowOnce => &texts::ALLOW_ONCE,
@@ -283,7 +283,7 @@ pub(super) fn plan_text(entries: &[PlanEntry], is_new: bool) -> GateText {
     })
 }
 
-/// Returns what is said about content that is not text.
+/// Describes content that is not text.
 pub(super) fn content_text(kind: ContentKind) -> GateText {
     let phrase = match kind {
         ContentKind::Image => &texts::SHOWS_IMAGE,
@@ -293,7 +293,7 @@ pub(super) fn content_text(kind: ContentKind) -> GateText {
     phrase.into()
 }
 
-/// Returns what is said at the end of a turn.
+/// Returns the sentence for the end of a turn.
 pub(super) fn stop_text(stop_reason: &str) -> GateText {
     let phrase = match stop_reason {
         "end_turn" => &texts::TURN_DONE,
@@ -306,7 +306,7 @@ pub(super) fn stop_text(stop_reason: &str) -> GateText {
     phrase.into()
 }
 
-/// Fills a sentence with a text of the agent, shortened.
+/// Fills a sentence with a text from the agent, shortened.
 pub(super) fn with_short(phrase: &Phrase, text: &str, max_chars: usize) -> GateText {
     GateText::new(|language| phrase.fill(language, &[&shorten(text, max_chars, language)]))
 }

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use crate::phrases::{Language, Phrase, texts};
 
-/// What kind of text it is.
+/// The kinds of texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextKind {
     /// A command, a path or an argument, in which look-alike letters are suspicious.
@@ -28,7 +28,7 @@ pub struct HarmlessText {
     pub reordering: usize,
     /// Number of invisible characters.
     pub invisible: usize,
-    /// Words with letters that look like Latin letters, or punctuation that looks like that of a shell.
+    /// Words with letters that look like Latin letters, or punctuation that looks like shell syntax.
     pub look_alikes: Vec<String>,
 }
 

@@ -1,6 +1,6 @@
-//! How a tool call is put into words for a person.
+//! Describes tool calls in words for a person.
 //!
-//! What is read aloud is the actual command, file and change. Characters that could hide or reorder text are replaced with
+//! The actual command, file and change are read aloud. Characters that could hide or reorder text are replaced with
 //! their code points and announced ([`harmless`]), secrets are removed, and long texts keep their beginning and their end.
 //! None of this changes what is executed.
 
@@ -28,7 +28,7 @@ pub const MAX_ARGUMENTS: usize = 12;
 /// Maximum number of characters of a description as a whole.
 pub const MAX_DESCRIPTION_CHARS: usize = 4_000;
 
-/// Describes a call of a tool with these arguments: what it does, without a full stop, and what is suspicious about its text.
+/// Describes a tool call with these arguments: what it does, without a full stop, and what is suspicious about its text.
 ///
 /// ```
 /// use seal::json::OwnedDoc;
@@ -49,8 +49,8 @@ pub fn describe_call(tool: &str, input: &JsonValue<'_>) -> GateText {
     })
 }
 
-/// Makes a text from outside fit to be heard: harmless, without secrets, and at most `max_chars` long. `language` is that of the
-/// sentence around it.
+/// Makes a text from outside safe to announce: harmless, without secrets, and at most `max_chars` long. `language` is the language
+/// of the surrounding sentence.
 pub fn speakable(text: &str, max_chars: usize, language: Language) -> String {
     let harmless = make_harmless(text, TextKind::Prose).text;
     shorten(&SecretRedactor.redact(&harmless).0, max_chars, language)
@@ -109,7 +109,7 @@ struct Describer {
 
 impl Describer {
     fn action(&mut self, tool: &str, input: &JsonValue<'_>) -> String {
-        // Nobody knows which of several names of one argument counts, so all of them are said.
+        // It is unknown which of several names of one argument counts, so all of them are announced.
         let is_ambiguous = ALIASES.iter().any(|names| {
             input.members().filter(|(name, _)| names.iter().any(|alias| name.is_text(alias))).count() > 1
         });
@@ -185,7 +185,7 @@ impl Describer {
         self.other(tool, input)
     }
 
-    /// Describes a call of a tool whose arguments have no known meaning: every argument in words.
+    /// Describes a call to a tool whose arguments have no known meaning: every argument in words.
     fn other(&mut self, tool: &str, input: &JsonValue<'_>) -> String {
         let mut parts = tool.strip_prefix("mcp__").unwrap_or_default().splitn(2, "__");
         let mut action = if let (Some(server), Some(tool)) = (parts.next(), parts.next()) {
@@ -267,7 +267,7 @@ impl Describer {
         shorten(&SecretRedactor.redact(&harmless).0, max_chars, self.language)
     }
 
-    /// Like `technical`, for a shell command: what looks like a secret but may be code is said after the mark. The hub refuses
+    /// Like `technical`, for a shell command: text that looks like a secret but may be code is announced after the mark. The hub refuses
     /// a question with a secret, so the result never looks like one.
     fn command(&mut self, text: &str, max_chars: usize) -> String {
         let harmless = self.without_hidden(text);
@@ -323,7 +323,7 @@ fn command_list(input: &JsonValue<'_>) -> Option<String> {
     Some(words?.join(" "))
 }
 
-/// Whether a call of a fetching tool only gets a page.
+/// Whether a call to a fetching tool only gets a page.
 fn is_plain_fetch(input: &JsonValue<'_>) -> bool {
     input.members().all(|(name, value)| {
         ["url", "prompt", "format", "timeout"].iter().any(|known| name.is_text(known))

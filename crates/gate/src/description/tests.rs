@@ -100,7 +100,7 @@ fn only_a_plain_request_is_a_fetch() {
 }
 
 #[test]
-fn several_names_of_one_argument_are_all_said() {
+fn all_names_of_an_argument_are_described() {
     for (tool, input, expected) in [
         ("Bash", r#"{"command":"ls","cmd":"rm a"}"#, "Use the tool Bash with command ls, cmd rm a"),
         ("Read", r#"{"file_path":"a","path":"b"}"#, "Use the tool Read with file path a, path b"),

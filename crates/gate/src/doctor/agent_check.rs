@@ -1,4 +1,4 @@
-//! Whether coding agents and MCP clients are connected, and whether their configuration works.
+//! Checks whether coding agents and MCP clients are connected, and whether their configuration works.
 
 use crate::setup::{
     Harness, HookState, InstalledVersion, McpClient, McpServerState, SetupError, SetupScope,
@@ -60,7 +60,7 @@ fn check_hooks(
         SetupScope::Project(_) => (format!("{harness} in this project"), " --project"),
     };
     let repair = format!("Run `sayso setup {}{option}`", harness.name());
-    let state = match hook_state(harness, &doctor.places, scope) {
+    let state = match hook_state(harness, &doctor.folders, scope) {
         Ok(Some(state)) => state,
         Ok(None) => return Vec::new(),
         Err(error) => return vec![unreadable(&name, &error)],
@@ -84,7 +84,7 @@ fn check_hooks(
             InstalledVersion::NotFound => format!(" {harness} itself was not found on the path."),
             InstalledVersion::Unknown => String::new(),
         };
-        let file = harness.hook_file(&doctor.places, scope);
+        let file = harness.hook_file(&doctor.folders, scope);
         findings.push(Finding::ok(format!("{name} is set up, in {}.{version}", file.display())));
     }
     findings.extend(outdated_programs(doctor, &name, &repair, &state.programs));
@@ -131,7 +131,7 @@ fn switched_off(
             problems.push(format!("{name}: hooksConfig switches the hooks off. Type /hooks enable-all in gemini, or remove it from the settings."));
         }
         Harness::Codex => {
-            let config = Harness::codex_config(&doctor.places);
+            let config = Harness::codex_config(&doctor.folders);
             match are_hooks_disabled(harness, &config) {
                 Ok(true) => problems.push(format!(
                     "{name}: hooks are switched off under [features] in {}.",
@@ -140,7 +140,7 @@ fn switched_off(
                 Ok(false) => {}
                 Err(error) => problems.push(format!("{name}: {error}.")),
             }
-            if !are_hooks_trusted(&doctor.places, scope).unwrap_or(false) {
+            if !are_hooks_trusted(&doctor.folders, scope).unwrap_or(false) {
                 problems.push(format!(
                     "{name}: the hooks are not trusted yet, so Codex skips them. Start codex, type /hooks, and trust the hooks of sayso."
                 ));
@@ -162,7 +162,7 @@ fn program_problems(doctor: &Doctor, name: &str, repair: &str, programs: &[Strin
         .collect()
 }
 
-/// Returns notes about programs that are another copy of sayso than the one that runs.
+/// Returns notes about programs that are a different copy of sayso.
 fn outdated_programs(doctor: &Doctor, name: &str, repair: &str, programs: &[String]) -> Vec<Finding> {
     let found = programs.iter().filter_map(|program| doctor.search_path.find(program));
     let others = found.filter(|path| !program_search::is_same_file(path, &doctor.program));
@@ -182,7 +182,7 @@ fn check_servers(doctor: &Doctor, client: McpClient, scope: &SetupScope) -> Vec<
         SetupScope::User => (format!("MCP servers of {client}"), ""),
         SetupScope::Project(_) => (format!("MCP servers of {client} in this project"), " --project"),
     };
-    let servers = match mcp_servers(client, &doctor.places, scope) {
+    let servers = match mcp_servers(client, &doctor.folders, scope) {
         Ok(servers) => servers.unwrap_or_default(),
         Err(error) => return vec![unreadable(&name, &error)],
     };
@@ -230,12 +230,12 @@ mod tests {
 
     use super::*;
     use crate::doctor::SearchPath;
-    use crate::setup::{HookOptions, Places, SetupPlan};
+    use crate::setup::{ConfigFolders, HookOptions, SetupPlan};
 
     fn findings(home: &Path) -> Vec<Finding> {
-        let places = Places::new(|name| (name == "HOME").then(|| home.into())).unwrap();
+        let folders = ConfigFolders::new(|name| (name == "HOME").then(|| home.into())).unwrap();
         let doctor = Doctor {
-            places,
+            folders,
             search_path: SearchPath::new(None),
             project: home.join("project"),
             managed_claude_settings: home.join("managed.json"),
@@ -249,12 +249,12 @@ mod tests {
     #[test]
     fn hooks_that_an_administrator_forbids_are_a_problem() {
         let home = tempfile::tempdir().unwrap();
-        let places = Places::new(|name| (name == "HOME").then(|| home.path().into())).unwrap();
+        let folders = ConfigFolders::new(|name| (name == "HOME").then(|| home.path().into())).unwrap();
         let options = HookOptions::default();
         // The program must exist and be called sayso.
         std::os::unix::fs::symlink("/bin/sh", home.path().join("sayso")).unwrap();
         let program = home.path().join("sayso").display().to_string();
-        let plan = SetupPlan::install_hooks(Harness::Claude, &places, &SetupScope::User, &program, &options)
+        let plan = SetupPlan::install_hooks(Harness::Claude, &folders, &SetupScope::User, &program, &options)
             .unwrap();
         plan.apply().unwrap();
         let severities = |home| findings(home).iter().map(|finding| finding.severity).collect::<Vec<_>>();

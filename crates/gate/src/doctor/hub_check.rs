@@ -1,4 +1,4 @@
-//! Whether a hub answers, and whether somebody listens to it.
+//! Checks whether a hub answers, and whether somebody listens to it.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ pub(super) async fn check(address: Option<&str>, token: Option<&str>) -> Vec<Fin
 
 enum HubAnswer {
     NotAHub,
-    /// The number of listeners, if the hub tells it.
+    /// The number of listeners, if the hub reports it.
     Running {
         listeners: Option<u64>,
     },

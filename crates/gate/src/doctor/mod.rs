@@ -10,7 +10,7 @@ mod program_search;
 
 use std::path::PathBuf;
 
-use crate::setup::Places;
+use crate::setup::ConfigFolders;
 
 pub use program_search::SearchPath;
 
@@ -21,7 +21,7 @@ pub const MANAGED_CLAUDE_SETTINGS: &str = if cfg!(target_os = "macos") {
     "/etc/claude-code/managed-settings.json"
 };
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     /// All is well.
@@ -35,7 +35,7 @@ pub enum Severity {
 /// The result of one check, in one or two sentences. The last one says what to do about a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
     /// What was found.
     pub text: String,
@@ -66,11 +66,11 @@ impl Finding {
     }
 }
 
-/// What is checked.
+/// The environment that `sayso doctor` checks.
 #[derive(Clone, Debug)]
 pub struct Doctor {
     /// Where programs keep their configuration.
-    pub places: Places,
+    pub folders: ConfigFolders,
     /// Where programs are.
     pub search_path: SearchPath,
     /// The folder whose project configuration is checked.

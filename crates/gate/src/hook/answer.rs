@@ -8,7 +8,7 @@ use seal::json::{JsonWriter, write_object};
 use super::event::{EventKind, HookEvent};
 use super::{Gate, Harness};
 
-/// What the hook answers.
+/// The hook's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum HookAnswer {
     /// The harness decides as if there were no hook.
@@ -31,7 +31,7 @@ pub(super) enum HookAnswer {
 
 /// An answer as it is printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Printed {
+pub(super) struct PrintedAnswer {
     pub(super) json: String,
     pub(super) exit_code: u8,
 }
@@ -53,31 +53,31 @@ impl HookAnswer {
 
 /// Returns the answer to an event that cannot be read. If calls may be gated, the exit code blocks it, because it may be one
 /// of them. Otherwise the harness's own permission request, if it is one, stays open.
-pub(super) fn unreadable_event(harness: Harness, gate: Gate) -> Printed {
+pub(super) fn unreadable_event(harness: Harness, gate: Gate) -> PrintedAnswer {
     let reason = "Not permitted: sayso could not read the event of this hook.";
     let json = match harness {
         Harness::Cursor => write_object(|out| {
             out.text_members([("permission", "deny"), ("user_message", reason), ("agent_message", reason)]);
         }),
         Harness::OpenCode => decision("deny", reason),
-        _ if gate == Gate::Requests => return Printed { json: "{}".to_owned(), exit_code: 0 },
+        _ if gate == Gate::Requests => return PrintedAnswer { json: "{}".to_owned(), exit_code: 0 },
         Harness::Gemini => decision("deny", reason),
         Harness::Claude | Harness::Codex | Harness::VsCode => {
-            return Printed { json: "{}".to_owned(), exit_code: 2 };
+            return PrintedAnswer { json: "{}".to_owned(), exit_code: 2 };
         }
     };
-    Printed { json, exit_code: 0 }
+    PrintedAnswer { json, exit_code: 0 }
 }
 
 /// Writes an answer in the dialect of the event's harness.
-pub(super) fn write(event: &HookEvent, answer: &HookAnswer) -> Printed {
+pub(super) fn write(event: &HookEvent, answer: &HookAnswer) -> PrintedAnswer {
     let json = match event.harness {
         Harness::Claude | Harness::Codex | Harness::VsCode => claude_family(event, answer),
         Harness::Gemini => gemini(event, answer),
         Harness::Cursor => cursor(event, answer),
         Harness::OpenCode => Some(opencode(event, answer)),
     };
-    Printed { json: json.unwrap_or_else(|| "{}".to_owned()), exit_code: 0 }
+    PrintedAnswer { json: json.unwrap_or_else(|| "{}".to_owned()), exit_code: 0 }
 }
 
 /// Claude Code's dialect, which Codex and VS Code share in parts.
@@ -106,7 +106,7 @@ fn claude_family(event: &HookEvent, answer: &HookAnswer) -> Option<String> {
         }
         EventKind::BeforeTool => {
             let (decision, reason) = match answer {
-                // Codex rejects "allow"; it then asks itself where its policy says so.
+                // Codex rejects "allow". Without an answer, it asks the person itself where its policy says so.
                 HookAnswer::Allow if is_codex => return None,
                 HookAnswer::Allow => ("allow", "A person permitted this call through sayso."),
                 HookAnswer::Deny { reason, .. } => ("deny", reason.as_str()),

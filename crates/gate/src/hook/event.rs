@@ -6,7 +6,7 @@ use seal::{Digest, action_digest};
 use super::{Gate, Harness};
 use crate::risk::{self, Assessment, Folders, RiskClass};
 
-/// What an event is about. The names differ between harnesses.
+/// The kinds of events. Their names differ between harnesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventKind {
     SessionStart,
@@ -102,7 +102,7 @@ impl HookEvent {
         self.doc.doc().root()
     }
 
-    /// Returns a text of the event.
+    /// Returns a text from the event.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         first_text(&self.root(), &[name])
     }

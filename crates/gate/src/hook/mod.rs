@@ -8,7 +8,7 @@
 //! - `answer`: writes the answer in the harness's dialect.
 //! - `output`: prints exactly one answer, even after a panic or a signal.
 //! - `hub_session`: requests to the hub. `session_store` keeps what the processes of one harness session share.
-//! - `narration`: what is told of each event. `permission` asks about a call, `elicitation` asks for input.
+//! - `narration`: the announcement of each event. `permission` asks about a call, `elicitation` asks for input.
 //!
 //! Rules that hold in every path: standard output is one JSON value in the harness's dialect; without a yes there is no
 //! "allow"; the deadline is before the harness's own timeout.
@@ -42,10 +42,10 @@ pub const MAX_EVENT_BYTES: u64 = 16 << 20;
 /// How long before the deadline a question is withdrawn, so that the answer still arrives in time.
 const ANSWER_MARGIN: Duration = Duration::from_secs(2);
 
-/// How the hook works.
+/// The options of the hook.
 #[derive(Clone, Debug)]
 pub struct HookOptions {
-    /// Which harness calls.
+    /// The harness that calls the hook.
     pub harness: Harness,
     /// Which calls a person must permit. `None` stands for the harness's default.
     pub gate: Option<Gate>,
@@ -76,7 +76,7 @@ pub fn run(options: HookOptions, started_at: Instant) -> u8 {
 
 /// Prints an answer for a hook that cannot start, for example because of a wrong option. Returns the exit code.
 pub fn answer_usage_error() -> u8 {
-    output::print(&answer::Printed { json: "{}".to_owned(), exit_code: 2 })
+    output::print(&answer::PrintedAnswer { json: "{}".to_owned(), exit_code: 2 })
 }
 
 impl HookOptions {
@@ -119,7 +119,7 @@ async fn handle(options: HookOptions, started_at: Instant) -> u8 {
     output::print(&answer::write(hook.event(), &answer))
 }
 
-/// Narrates the event, and asks if it is a gated call or a question of the harness.
+/// Narrates the event, and asks if it is a gated call or a question from the harness.
 async fn answer_event(hook: &mut Hook, options: &HookOptions) -> HookAnswer {
     if hook.is_gated() {
         return permission::ask(hook, options.is_required).await;

@@ -1,4 +1,4 @@
-//! What is told of each event.
+//! Turns each event of a harness into announcements.
 
 use seal::json::{JsonKind, JsonValue};
 
@@ -16,7 +16,7 @@ const MAX_PROSE_CHARS: usize = 60_000;
 /// Maximum number of characters of a notification.
 const MAX_NOTIFICATION_CHARS: usize = 1_000;
 
-/// Tells listeners about an event.
+/// Announces an event to listeners.
 pub(super) async fn narrate(hook: &mut Hook) -> Result<(), HubError> {
     match hook.event().kind {
         EventKind::SessionStart => {
@@ -77,7 +77,7 @@ fn state_event(state: &str, summary: Option<&GateText>) -> String {
     })
 }
 
-/// Announces a call. If the harness may still ask for permission, the call has not begun: listeners then hear of it only if
+/// Announces a call. If the harness may still ask for permission, the call has not begun: listeners then hear about it only if
 /// nothing else happens for a while.
 async fn before_tool(hook: &mut Hook) -> Result<(), HubError> {
     let Some(call) = hook.event().call.clone() else { return Ok(()) };
@@ -102,7 +102,7 @@ async fn before_tool(hook: &mut Hook) -> Result<(), HubError> {
     Ok(locked.save()?)
 }
 
-/// Tells what a call did. Withdraws a question about it, which was answered on the screen, and raises an alarm if the call
+/// Announces what a call did. Withdraws a question about it, which was answered on the screen, and raises an alarm if the call
 /// is not what the person permitted.
 async fn after_tool(hook: &mut Hook) -> Result<(), HubError> {
     let Some(call) = hook.event().call.clone() else { return Ok(()) };
@@ -357,7 +357,7 @@ async fn notification(hook: &mut Hook) -> Result<(), HubError> {
     Ok(locked.save()?)
 }
 
-/// Sends a part of the agent's text, unless the end of the turn has told it already.
+/// Sends a part of the agent's text, unless it was already announced at the end of the turn.
 async fn message(hook: &mut Hook) -> Result<(), HubError> {
     let event = hook.event();
     let Some(delta) = event.text("delta").or_else(|| event.text("text")) else { return Ok(()) };
@@ -367,7 +367,7 @@ async fn message(hook: &mut Hook) -> Result<(), HubError> {
     let mut locked = hook.lock().await?;
     let record = &mut locked.record;
     if record.message_id != id || id.is_empty() {
-        // The end of the turn was told first, with the text of this message.
+        // The end of the turn was announced first, with the text of this message.
         if record.message_id == STOP_MESSAGE && record.heard_text.contains(delta.trim()) {
             return Ok(());
         }
@@ -401,7 +401,7 @@ async fn stop(hook: &mut Hook) -> Result<(), HubError> {
     Ok(locked.save()?)
 }
 
-/// Tells the last text of a turn, or the rest of it, unless it was told as a message.
+/// Announces the last text of a turn, or the rest of it, unless it was announced as a message.
 async fn speak_last_message(hook: &mut Hook) -> Result<(), HubError> {
     let event = hook.event();
     let failure = event.text("error").filter(|_| event.name == "StopFailure");

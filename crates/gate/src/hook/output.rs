@@ -6,14 +6,14 @@ use std::io::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::answer::Printed;
+use super::answer::PrintedAnswer;
 
 static IS_PRINTED: AtomicBool = AtomicBool::new(false);
-/// What is printed after a panic.
-static FALLBACK: Mutex<Option<Printed>> = Mutex::new(None);
+/// The answer that is printed after a panic.
+static FALLBACK: Mutex<Option<PrintedAnswer>> = Mutex::new(None);
 
 /// Sets the answer that is printed if the hook panics.
-pub(super) fn set_fallback(answer: Printed) {
+pub(super) fn set_fallback(answer: PrintedAnswer) {
     if let Ok(mut fallback) = FALLBACK.lock() {
         *fallback = Some(answer);
     }
@@ -27,14 +27,14 @@ pub(super) fn answer_on_panic() {
         let place = info.location().map(ToString::to_string).unwrap_or_default();
         drop(writeln!(std::io::stderr(), "sayso: internal error at {place}"));
         let fallback = FALLBACK.try_lock().ok().and_then(|mut fallback| fallback.take());
-        let fallback = fallback.unwrap_or(Printed { json: "{}".to_owned(), exit_code: 2 });
+        let fallback = fallback.unwrap_or(PrintedAnswer { json: "{}".to_owned(), exit_code: 2 });
         let code = print(&fallback);
         std::process::exit(i32::from(code));
     }));
 }
 
 /// Prints an answer, unless one is printed already. Returns the exit code.
-pub(super) fn print(answer: &Printed) -> u8 {
+pub(super) fn print(answer: &PrintedAnswer) -> u8 {
     if IS_PRINTED.swap(true, Ordering::SeqCst) {
         return answer.exit_code;
     }

@@ -17,10 +17,10 @@ const RECONNECT_TIME: Duration = Duration::from_secs(20);
 const RECONNECT_DELAY: Duration = Duration::from_millis(200);
 /// Maximum duration of one request that waits for an answer.
 const MAX_WAIT: Duration = Duration::from_mins(1);
-/// How long before the hook gives up the hub itself ends the question, so that listeners hear that its time is over.
+/// How long before the hook gives up the hub ends the question, so that listeners hear that its time is over.
 const QUESTION_MARGIN_SECONDS: u64 = 2;
 
-/// What became of the question.
+/// The outcome of the question.
 enum Outcome {
     /// A person said yes, and the hub has recorded that the call begins.
     Accepted,
@@ -83,7 +83,7 @@ async fn ask_person(hook: &mut Hook, call: &ToolCall) -> Result<Outcome, HubErro
             None => find_or_add(&mut locked.record, call, &hook.event().name, is_abandoned),
             Some(key) => match locked.record.calls.iter().position(|known| known.key == *key) {
                 Some(at) => at,
-                // The turn ended meanwhile.
+                // The turn ended in the meantime.
                 None => return Ok(Outcome::Withdrawn),
             },
         };
@@ -168,7 +168,7 @@ async fn ask_person(hook: &mut Hook, call: &ToolCall) -> Result<Outcome, HubErro
         Err(error) if matches!(outcome, Outcome::Accepted) => return Err(error),
         Err(_) => return Ok(outcome),
     };
-    // Another event may have ended the call meanwhile; then there is nothing to permit.
+    // Another event may have ended the call in the meantime; then there is nothing to permit.
     let is_current = locked.record.hub_session.as_deref() == Some(&session);
     let Some(record) = locked.record.find_key(&key).filter(|_| is_current) else {
         return Ok(match outcome {
@@ -330,7 +330,7 @@ async fn wait(hook: &mut Hook, session: &str, token: &str) -> Result<OwnedDoc, H
         if left.is_zero() {
             return hook.withdraw(session, token).await;
         }
-        // The hub counts in whole seconds; a shorter rest is slept.
+        // The hub counts in whole seconds; the hook sleeps for a shorter rest.
         let wait = left.min(MAX_WAIT);
         let waited = tokio::select! {
             answer = hook.wait_for_answer(session, token, wait.max(Duration::from_secs(1))) => Some(answer),
@@ -397,7 +397,7 @@ fn write_risk(out: &mut seal::json::JsonWriter, call: &ToolCall) {
     out.key("irreversible").boolean(is_irreversible);
 }
 
-/// Writes the event that a call begins. `is_permitted` says that a person permitted it; only then the event states its risk.
+/// Writes the event that a call begins. `is_permitted` says that a person permitted it; only then does the event state its risk.
 pub(super) fn invoked_event(
     call: &ToolCall,
     description: &GateText,

@@ -1,4 +1,4 @@
-//! What the processes of one harness session share.
+//! The state that the processes of one harness session share.
 //!
 //! Each harness session, and each of its subagents, has a file in a private folder. It names the hub's session, and the
 //! calls that are announced, asked about or permitted. A process locks the file while it reads, asks the hub and writes, so
@@ -23,7 +23,7 @@ const LOCK_RETRY: Duration = Duration::from_millis(4);
 /// After this time without a change, a file is deleted.
 const MAX_AGE: Duration = Duration::from_hours(7 * 24);
 
-/// What is shared about one harness session.
+/// The shared record of one harness session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct HookRecord {
     /// A random text that makes idempotency keys unique, even if the record was lost.
@@ -41,7 +41,7 @@ pub(super) struct HookRecord {
     pub(super) heard_text: String,
 }
 
-/// How far a call is.
+/// The phases of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum CallPhase {
     /// The harness has announced it.
@@ -55,7 +55,7 @@ pub(super) enum CallPhase {
     Refused,
 }
 
-/// What is shared about one call.
+/// The shared record of one call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CallRecord {
     /// Identifies the call in this session.
@@ -70,7 +70,7 @@ pub(super) struct CallRecord {
     pub(super) reply_token: Option<String>,
     /// How many questions were asked about it. It makes idempotency keys unique.
     pub(super) attempt: u64,
-    /// Whether the hub was told that the call has begun.
+    /// Whether the start of the call was reported to the hub.
     pub(super) is_invoked: bool,
 }
 
@@ -275,7 +275,7 @@ impl LockedRecord {
     }
 
     /// Whether a process waits for the answer to a question. The record is locked, so no other process starts to
-    /// wait meanwhile.
+    /// wait in the meantime.
     pub(super) fn is_awaited(&self, question: &str) -> io::Result<bool> {
         let file = self.open_wait_file(question)?;
         match file.try_lock() {

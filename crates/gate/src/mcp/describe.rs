@@ -1,4 +1,4 @@
-//! Says in words what a call does.
+//! Describes in words what a call does.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ const MAX_VALUE_CHARS: usize = 600;
 const MAX_ARGUMENTS_CHARS: usize = 8_000;
 /// Maximum number of characters of the parameters besides the arguments in a sentence.
 const MAX_OTHER_PARAMS_CHARS: usize = 4_000;
-/// Maximum depth of nested values that are said in words. Deeper ones are read as JSON.
+/// Maximum depth of nested values that are described in words. Deeper ones are read as JSON.
 const MAX_DEPTH: usize = 4;
 /// Maximum number of characters of a name in a sentence.
 const MAX_NAME_CHARS: usize = 100;
@@ -58,7 +58,7 @@ pub(crate) fn describe_other_params(
     let words = texts::BESIDES.fill(language, &[&words]);
     match argument_words {
         None => words,
-        // What comes last in a very long text could be cut.
+        // The end of a very long text could be cut off.
         Some(arguments) if arguments.len() > MAX_ARGUMENTS_CHARS => format!("{words} {arguments}"),
         Some(arguments) => format!("{arguments} {words}"),
     }

@@ -1,6 +1,6 @@
-//! A server behind a URL: streamable HTTP, in both eras of the protocol.
+//! A server behind a URL: streamable HTTP, in the older and the newer versions of the protocol.
 //!
-//! Each line of the host becomes a POST. The server answers with JSON or with a stream of events, whose messages become lines for
+//! Each line from the host becomes a POST. The server answers with JSON or with a stream of events, whose messages become lines for
 //! the host. Older servers have a session, a stream for their own messages (GET), and streams that can be resumed.
 
 use std::io;
@@ -28,7 +28,7 @@ const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
 const DEFAULT_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// How often a stream that ended without an answer is resumed.
 const MAX_RESUMPTIONS: usize = 20;
-/// JSON-RPC's code for an error of the transport.
+/// JSON-RPC's code for a transport error.
 const TRANSPORT_ERROR: i64 = -32000;
 
 /// Passes lines for the server to the task that sends them.
@@ -40,7 +40,7 @@ impl LineSink for HttpSink {
     }
 
     fn send_part(&mut self, _: &[u8]) -> io::Result<()> {
-        // Only lines of the server are passed on in parts.
+        // Only lines from the server are passed on in parts.
         Err(io::ErrorKind::Unsupported.into())
     }
 }
@@ -60,7 +60,7 @@ struct HttpState {
     protocol_version: Option<String>,
 }
 
-/// What a message needs in its headers, and how it is treated.
+/// The headers of a message, and how it is treated.
 #[derive(Debug, Default)]
 struct Outgoing {
     body: Vec<u8>,
@@ -250,7 +250,7 @@ impl HttpServer {
         if id.is_none() { Ok(()) } else { Err("its stream ended without an answer".to_owned()) }
     }
 
-    /// Receives the messages that an older server sends of itself. Ends if the server offers no such stream.
+    /// Receives the messages that an older server sends on its own. Ends if the server offers no such stream.
     async fn listen(&self) {
         loop {
             let request = self.request(Method::GET, None);

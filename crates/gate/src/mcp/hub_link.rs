@@ -39,10 +39,10 @@ struct OpenLink {
 
 /// How urgently the session is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Need {
+pub(crate) enum SessionUrgency {
     /// A person must be asked.
     Question,
-    /// Something is to be announced. It is not worth waiting for a hub that was just not there.
+    /// Something must be announced. It is not worth waiting for a hub that was unreachable a moment ago.
     Narration,
 }
 
@@ -52,7 +52,7 @@ impl HubLink {
     }
 
     /// Returns the session, and whether it is new.
-    pub(crate) async fn session(&self, need: Need) -> Result<(Arc<Session>, bool), Error> {
+    pub(crate) async fn session(&self, urgency: SessionUrgency) -> Result<(Arc<Session>, bool), Error> {
         let mut state = self.state.lock().await;
         if let Some(open) = &state.open {
             if !is_stopped(&open.session).await {
@@ -61,7 +61,7 @@ impl HubLink {
             state.open = None;
         }
         let is_recent = |failed_at: Instant| failed_at.elapsed() < HUB_RETRY_DELAY;
-        if need == Need::Narration && state.failed_at.is_some_and(is_recent) {
+        if urgency == SessionUrgency::Narration && state.failed_at.is_some_and(is_recent) {
             return Err(Error::Stopped(StopReason::Unreachable));
         }
         match self.open().await {

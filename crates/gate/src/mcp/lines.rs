@@ -1,19 +1,19 @@
-//! Reads lines with a limit.
+//! Reads lines up to a maximum length.
 
 use std::io::{self, BufRead};
 
-/// What was read.
+/// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     /// A line with its line break. The last line may have none.
     Complete(Vec<u8>),
-    /// The start of a line that exceeds the limit. The rest is still to be read.
+    /// The start of a line that exceeds the limit. `read_next_part` reads the rest.
     TooLong(Vec<u8>),
     /// The end of the input.
     End,
 }
 
-/// Reads the next line.
+/// Reads the next line. A complete line may exceed the limit by up to one buffer of the reader.
 pub(crate) fn read_line(reader: &mut impl BufRead, max_bytes: usize) -> io::Result<Line> {
     let mut line = Vec::new();
     loop {
@@ -39,8 +39,8 @@ pub(crate) fn read_line(reader: &mut impl BufRead, max_bytes: usize) -> io::Resu
     }
 }
 
-/// Reads the rest of a line in parts. Returns whether there is more.
-pub(crate) fn read_rest(reader: &mut impl BufRead, part: &mut dyn FnMut(&[u8])) -> bool {
+/// Passes the next part of a line that is too long to `part`. Returns whether more of it follows.
+pub(crate) fn read_next_part(reader: &mut impl BufRead, part: &mut dyn FnMut(&[u8])) -> bool {
     let (used, is_complete) = match reader.fill_buf() {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => return true,
         Err(_) | Ok([]) => return false,
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(next(8), Line::Complete(b"\n".to_vec()));
         let Line::TooLong(start) = next(5) else { panic!("not too long") };
         let mut whole = start;
-        while read_rest(&mut reader, &mut |part| whole.extend_from_slice(part)) {}
+        while read_next_part(&mut reader, &mut |part| whole.extend_from_slice(part)) {}
         assert_eq!(whole, b"abcdefghij\n");
         assert_eq!(read_line(&mut reader, 8).unwrap(), Line::Complete(b"rest".to_vec()));
         assert_eq!(read_line(&mut reader, 8).unwrap(), Line::End);

@@ -132,7 +132,7 @@ pub(crate) fn is_same_ignoring_case(key: &str, name: &str) -> bool {
     key.chars().flat_map(fold).eq(name.chars().flat_map(fold))
 }
 
-/// A call of a tool, as the host requested it.
+/// A tool call, as the host requested it.
 #[derive(Clone, Debug)]
 pub(crate) struct ToolCallRequest<'d> {
     pub(crate) tool: String,

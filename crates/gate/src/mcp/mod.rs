@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Two threads pass lines on, one in each direction. They never wait for the hub. `GateCore` decides what happens to each message.
-//! Only a call that needs a question is held back; the narrator asks the person and, after a yes, lets the core send it.
+//! Only a call that needs a question is held back; the narrator asks the person and, after a yes, has the core send it.
 //!
 //! - `message`, `outcome`, `describe`: what the gate reads in messages, and how it says it in words.
 //! - `tools`, `trust`, `pins`: which tools need a question.
@@ -54,7 +54,7 @@ pub enum ServerTarget {
     Url(Url, Option<String>),
 }
 
-/// How the gate works.
+/// The options of the gate.
 #[derive(Clone, Debug)]
 pub struct GateOptions {
     /// The server.

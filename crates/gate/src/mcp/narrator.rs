@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use super::elicit;
 use super::gate_core::{CallDescription, CallNumber, Effect, GateCore, QuestionId, QuestionOutcome};
-use super::hub_link::{HubLink, Need};
+use super::hub_link::{HubLink, SessionUrgency};
 use super::limits::{ANSWER_TIMEOUT, MAX_NARRATED_CALLS, PROGRESS_INTERVAL};
 use super::message::RequestId;
 use super::outbox::lock;
@@ -24,8 +24,8 @@ use crate::phrases::{GateText, around, texts};
 /// The yeses that are not spent yet, with the sessions in which they were given.
 type Grants = Arc<Mutex<HashMap<QuestionId, (Arc<Session>, Granted)>>>;
 
-/// What happens to a narrated call.
-enum CallNews {
+/// An event in the life of a narrated call.
+enum CallUpdate {
     Note(GateText),
     Finish(CallOutcome),
 }
@@ -39,7 +39,7 @@ pub(crate) struct Narrator {
     tasks: JoinSet<()>,
     questions: HashMap<QuestionId, tokio::task::AbortHandle>,
     elicitations: HashMap<RequestId, tokio::task::AbortHandle>,
-    calls: HashMap<CallNumber, mpsc::UnboundedSender<CallNews>>,
+    calls: HashMap<CallNumber, mpsc::UnboundedSender<CallUpdate>>,
     /// The number of calls whose narration has not ended. It can be higher than that of open calls, if the hub is slow.
     narrations: Arc<()>,
 }
@@ -80,7 +80,7 @@ impl Narrator {
                 Some(_) = self.tasks.join_next() => {}
             }
         }
-        // What has happened is still told, within the time that the caller grants; what is open is abandoned.
+        // Past events are still reported, within the time that the caller grants; open items are abandoned.
         while let Ok(effect) = effects.try_recv() {
             if matches!(effect, Effect::Finish(..) | Effect::Note(..) | Effect::SavePins) {
                 self.handle(effect);
@@ -136,18 +136,18 @@ impl Narrator {
             }
             Effect::Note(call, text) => {
                 if let Some(sender) = self.calls.get(&call) {
-                    let _ = sender.send(CallNews::Note(text));
+                    let _ = sender.send(CallUpdate::Note(text));
                 }
             }
             Effect::Finish(call, outcome) => {
                 if let Some(sender) = self.calls.remove(&call) {
-                    let _ = sender.send(CallNews::Finish(outcome));
+                    let _ = sender.send(CallUpdate::Finish(outcome));
                 }
             }
             Effect::Announce(text) => {
                 let work = self.work();
                 self.tasks.spawn(async move {
-                    if let Ok(session) = work.session(Need::Narration).await {
+                    if let Ok(session) = work.session(SessionUrgency::Narration).await {
                         let _ = session.progress(ProgressUpdate::new(text)).await;
                     }
                 });
@@ -179,7 +179,7 @@ impl Narrator {
     }
 }
 
-/// What one task needs.
+/// Everything that one task needs.
 struct Work {
     shared: Arc<GateShared>,
     link: Arc<HubLink>,
@@ -188,8 +188,8 @@ struct Work {
 
 impl Work {
     /// Returns the session. The task that opens it also watches whether the person stops it.
-    async fn session(&self, need: Need) -> Result<Arc<Session>, Error> {
-        let (session, is_new) = self.link.session(need).await?;
+    async fn session(&self, urgency: SessionUrgency) -> Result<Arc<Session>, Error> {
+        let (session, is_new) = self.link.session(urgency).await?;
         if is_new {
             let (shared, link, watched) = (self.shared.clone(), self.link.clone(), Arc::downgrade(&session));
             tokio::spawn(async move {
@@ -207,7 +207,7 @@ impl Work {
         Ok(session)
     }
 
-    /// Asks the person, and keeps the host's clock alive meanwhile. Aborting the task withdraws the question.
+    /// Asks the person, and sends progress so that the host's request does not time out. Aborting the task withdraws the question.
     async fn ask(self, question: QuestionId, description: CallDescription) {
         let outcome = {
             let mut asking = std::pin::pin!(self.ask_person(question, description));
@@ -230,7 +230,7 @@ impl Work {
     async fn ask_person(&self, question: QuestionId, description: CallDescription) -> QuestionOutcome {
         let short_name = description.short_name.english().to_owned();
         let asked = async {
-            let session = self.session(Need::Question).await?;
+            let session = self.session(SessionUrgency::Question).await?;
             let answer = session.ask(to_action(description)).await;
             if let Err(Error::Stopped(_) | Error::Unreachable(_)) = &answer {
                 self.link.forget(&session).await;
@@ -251,13 +251,13 @@ impl Work {
         }
     }
 
-    /// Spends a yes, lets the core send the call, and follows it to its end.
+    /// Spends a yes, has the core send the call, and follows it to its end.
     async fn spend(
         self,
         question: QuestionId,
         call: CallNumber,
         is_late: bool,
-        mut news: mpsc::UnboundedReceiver<CallNews>,
+        mut news: mpsc::UnboundedReceiver<CallUpdate>,
     ) {
         let Some((session, granted)) = lock(&self.grants).remove(&question) else {
             let sentence = "The call was not made, because the person's answer is no longer valid. Call it again to ask again.";
@@ -289,8 +289,8 @@ impl Work {
     }
 
     /// Announces a call that needs no question, and follows it to its end.
-    async fn narrate(self, description: CallDescription, mut news: mpsc::UnboundedReceiver<CallNews>) {
-        let Ok(session) = self.session(Need::Narration).await else { return };
+    async fn narrate(self, description: CallDescription, mut news: mpsc::UnboundedReceiver<CallUpdate>) {
+        let Ok(session) = self.session(SessionUrgency::Narration).await else { return };
         let mut tool =
             session.tool(&description.action_tool).says(around(&texts::USING, &description.short_name));
         if let Some(words) = description.argument_words {
@@ -305,7 +305,7 @@ impl Work {
 
     /// Offers an elicitation of the server to the listeners.
     async fn elicit(self, id: RequestId, request: Box<str>) {
-        let Ok(session) = self.session(Need::Question).await else { return };
+        let Ok(session) = self.session(SessionUrgency::Question).await else { return };
         if let Some(response) = elicit::ask(&session, &id, &request).await {
             self.shared
                 .run_in_background(move |core, effects| core.answer_elicitation(&id, &response, effects))
@@ -315,14 +315,14 @@ impl Work {
 }
 
 /// Reports what happens to a call, until it ends. If the gate ends first, dropping the call reports it as abandoned.
-async fn follow(session: &Session, tool_call: ToolCall<'_>, news: &mut mpsc::UnboundedReceiver<CallNews>) {
+async fn follow(session: &Session, tool_call: ToolCall<'_>, news: &mut mpsc::UnboundedReceiver<CallUpdate>) {
     while let Some(next) = news.recv().await {
         let outcome = match next {
-            CallNews::Note(text) => {
+            CallUpdate::Note(text) => {
                 let _ = session.progress(ProgressUpdate::new(text)).await;
                 continue;
             }
-            CallNews::Finish(outcome) => outcome,
+            CallUpdate::Finish(outcome) => outcome,
         };
         // If the hub is gone, nobody can be told.
         let _ = match outcome {

@@ -91,7 +91,7 @@ impl PinFile {
     }
 }
 
-/// Fails if the path is a symbolic link, which could lead to a file of something else.
+/// Fails if the path is a symbolic link, which could lead to an unrelated file.
 fn refuse_link(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_symlink() => {

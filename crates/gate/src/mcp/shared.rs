@@ -1,4 +1,4 @@
-//! What the threads of the gate share: the core and the two outputs.
+//! The state that the gate's threads share: the core and the two outputs.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;

@@ -16,7 +16,7 @@ use super::gate_core::{Effect, GateCore};
 use super::http::{HttpServer, HttpSink};
 use super::hub_link::HubLink;
 use super::limits::{MAX_HTTP_REQUESTS, MAX_LINE_BYTES};
-use super::lines::{Line, read_line, read_rest};
+use super::lines::{Line, read_line, read_next_part};
 use super::narrator::Narrator;
 use super::outbox::Outbox;
 use super::pins::PinFile;
@@ -54,7 +54,7 @@ pub fn run(options: GateOptions) -> Result<u8, McpError> {
     }
 }
 
-/// What both kinds of servers have in common.
+/// The parts of the gate that both kinds of servers share.
 struct Gate {
     shared: Arc<GateShared>,
     narrator: Narrator,
@@ -184,7 +184,7 @@ fn pump_host(shared: &GateShared, input: File) {
         match read_line(&mut reader, MAX_LINE_BYTES) {
             Ok(Line::Complete(line)) => shared.handle_host_line(line),
             Ok(Line::TooLong(_)) => {
-                while read_rest(&mut reader, &mut |_| {}) {}
+                while read_next_part(&mut reader, &mut |_| {}) {}
                 shared.run(|_, effects| GateCore::handle_too_long_host_line(effects));
             }
             Ok(Line::End) | Err(_) => break,
@@ -208,7 +208,7 @@ fn pump_server(shared: &GateShared, output: impl io::Read) {
                         send(&start);
                         true
                     }
-                    None => read_rest(&mut reader, send),
+                    None => read_next_part(&mut reader, send),
                 });
             }
             Ok(Line::End) | Err(_) => return,

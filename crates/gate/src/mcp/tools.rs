@@ -1,4 +1,4 @@
-//! The tools that a server has listed, and which of them need a question.
+//! The tools that a server has listed, and whether a call to each of them needs a question.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,7 +18,7 @@ pub(crate) struct ToolDefinition {
     pub(crate) annotations: Annotations,
 }
 
-/// What a server says about a tool. The server may lie.
+/// A server's statements about a tool. The server may lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Annotations {
     pub(crate) read_only: Option<bool>,
@@ -45,7 +45,7 @@ fn names_of(tool: &JsonValue<'_>) -> impl Iterator<Item = String> {
     names.filter_map(|(_, name)| name.text().map(std::borrow::Cow::into_owned))
 }
 
-/// Why a call needs a question, or that it needs none.
+/// Whether a call needs a question, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The operator trusts the tool.
@@ -175,7 +175,7 @@ impl Tools {
         !is_full && self.pins.insert(tool.to_owned(), definition) != Some(definition)
     }
 
-    /// Decides whether a call of a tool needs a question.
+    /// Decides whether a tool call needs a question.
     pub(crate) fn judge(&self, tool: &str) -> Verdict {
         let Some(definition) = self.listed.get(tool) else { return Verdict::Ask(AskReason::Unknown) };
         let pin = self.pins.get(tool);

@@ -17,7 +17,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::limits::MAX_TRUST_FILE_BYTES;
 
-/// What the operator trusts of one server. The default is nothing.
+/// The parts of one server that the operator trusts. The default is nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerTrust {
     /// Whether the server's annotations may make a tool harmless.

@@ -1,6 +1,6 @@
-//! The events that a report becomes.
+//! Converts reports into events.
 //!
-//! The hub refuses to announce an irreversible or high-risk call without the consent of a person, and rightly so. A call that a
+//! The hub refuses to announce an irreversible or high-risk call without a person's consent, and rightly so. A call that a
 //! span reports was made without anybody asking the hub, and its risk is not known. It is therefore announced without `risk_level` and
 //! `irreversible`, in words that say that it has already happened and that nobody was asked. Nothing here ever states or spends a
 //! consent.
@@ -51,7 +51,7 @@ pub(super) fn session_end(reason: &GateText) -> String {
     })
 }
 
-/// What the hub is to publish.
+/// An item that the hub is to publish.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Publication {
     /// Events, all or none of them.

@@ -1,4 +1,4 @@
-//! What a span or a log record says about an agent, by the semantic conventions for generative AI.
+//! Extracts what a span or a log record says about an agent, according to the semantic conventions for generative AI.
 
 use sayso::{Redact, SecretRedactor};
 use seal::Digest;
@@ -35,7 +35,7 @@ pub(super) struct Report {
     pub(super) content: ReportContent,
 }
 
-/// What happened.
+/// The event that a report describes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ReportContent {
     /// A tool was used.
@@ -60,9 +60,9 @@ pub(super) enum ReportContent {
     },
 }
 
-/// What a request contains.
+/// The reports in a request.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Extracted {
+pub(super) struct ExtractedReports {
     /// The reports, in the order in which the work ended.
     pub(super) reports: Vec<Report>,
     /// The number of records that are not valid.
@@ -71,7 +71,7 @@ pub(super) struct Extracted {
     pub(super) error: Option<String>,
 }
 
-impl Extracted {
+impl ExtractedReports {
     pub(super) fn reject(&mut self, error: impl Into<String>) {
         self.rejected += 1;
         self.error.get_or_insert_with(|| error.into());
@@ -85,8 +85,8 @@ impl Extracted {
 }
 
 /// Returns what spans report. Spans that are not about generative AI are skipped.
-pub(super) fn extract_spans(request: TraceRequest, max_records: usize) -> Extracted {
-    let mut extracted = Extracted::default();
+pub(super) fn extract_spans(request: TraceRequest, max_records: usize) -> ExtractedReports {
+    let mut extracted = ExtractedReports::default();
     let mut count = 0;
     for part in request.resource_spans {
         let service = service_name(part.resource.as_ref());
@@ -103,8 +103,8 @@ pub(super) fn extract_spans(request: TraceRequest, max_records: usize) -> Extrac
 }
 
 /// Returns what log records report. Records that are not about generative AI are skipped.
-pub(super) fn extract_logs(request: LogsRequest, max_records: usize) -> Extracted {
-    let mut extracted = Extracted::default();
+pub(super) fn extract_logs(request: LogsRequest, max_records: usize) -> ExtractedReports {
+    let mut extracted = ExtractedReports::default();
     let mut count = 0;
     for part in request.resource_logs {
         let service = service_name(part.resource.as_ref());
@@ -265,7 +265,7 @@ fn read_ids(trace_id: &[u8], span_id: &[u8]) -> Result<([u8; 16], [u8; 8]), Stri
 
 fn read_conversation(attributes: &[KeyValue]) -> Option<String> {
     let id = text_attribute(attributes, "gen_ai.conversation.id").filter(|id| !id.is_empty())?;
-    // A long id is as good as its digest.
+    // A long id is represented by its digest.
     Some(if id.len() <= 200 { id.to_owned() } else { Digest::of(id.as_bytes()).to_string() })
 }
 
@@ -326,7 +326,7 @@ fn text_attribute<'a>(attributes: &'a [KeyValue], key: &str) -> Option<&'a str> 
     attribute(attributes, key)?.as_text()
 }
 
-/// Returns a text as it is, and any other value as JSON.
+/// Returns a text unchanged, and any other value as JSON.
 fn value_text(value: &AnyValue) -> String {
     match &value.value {
         Some(Value::Text(text)) => text.clone(),

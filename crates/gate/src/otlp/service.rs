@@ -17,12 +17,12 @@ use wire::{Access, HttpService, HubHandle, ServiceOutcome, ServiceRequest};
 
 use super::event::{self, Publication};
 use super::proto::{ExportResponse, LogsRequest, PartialSuccess, RpcStatus, TraceRequest};
-use super::report::{Extracted, Report, extract_logs, extract_spans};
+use super::report::{ExtractedReports, Report, extract_logs, extract_spans};
 use super::session_table::{SeenReports, SessionTable};
 use super::{OtlpLimits, json};
 use crate::phrases::{GateText, texts};
 
-/// How often quiet sessions are looked for.
+/// The interval between searches for quiet sessions.
 const EXPIRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Narrates what agents report over OTLP.
@@ -140,10 +140,10 @@ impl OtlpService {
         signal: OtlpSignal,
         encoding: Encoding,
         request: ServiceRequest,
-    ) -> Result<Extracted, Refusal> {
+    ) -> Result<ExtractedReports, Refusal> {
         let principal = request.principal.unwrap_or_else(Principal::local);
         if !matches!(principal.role, Role::Agent | Role::Admin) {
-            return Err(Refusal::new(StatusCode::Forbidden, "The token must be that of an agent."));
+            return Err(Refusal::new(StatusCode::Forbidden, "The token must belong to an agent."));
         }
         let body = decompress(&request.head, request.body, self.limits.body_bytes)?;
         let max_records = self.limits.records;
@@ -183,7 +183,7 @@ impl OtlpService {
         principal: &Principal,
         report: &Report,
     ) -> Result<Result<(), String>, Refusal> {
-        // A session that a person stopped, or that the hub ended, is replaced once: what happened must be heard.
+        // A session that a person stopped, or that the hub ended, is replaced once, because reports must be heard.
         for _ in 0..2 {
             let found = state.sessions.find(&principal.name, report, Instant::now());
             let (number, session) = match found {
@@ -316,7 +316,7 @@ impl Encoding {
         }
     }
 
-    fn success(self, signal: OtlpSignal, extracted: &Extracted) -> HttpResponse {
+    fn success(self, signal: OtlpSignal, extracted: &ExtractedReports) -> HttpResponse {
         let rejected = i64::try_from(extracted.rejected).unwrap_or(i64::MAX);
         let error_message = extracted.error.clone().unwrap_or_default();
         let response = HttpResponse::new(StatusCode::Ok);

@@ -1,4 +1,4 @@
-//! Which session a report belongs to, and which reports were received before. No clock and no I/O.
+//! Tracks which session a report belongs to, and which reports were received before. Uses no clock and no I/O.
 //!
 //! Spans arrive late, repeatedly and in any order, often a child before its parent. A report belongs to the session of its
 //! conversation. If it names none, it belongs to the session of its trace. As soon as one report names both, the trace leads to the
@@ -13,7 +13,7 @@ use super::report::Report;
 /// Maximum number of traces that lead to one session. Reports of further traces are found by their conversation.
 const MAX_KEYS_PER_SESSION: usize = 1024;
 
-/// What a session is found by. Each token has its own sessions.
+/// The key by which a session is found. Each token has its own sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum SessionKey {
     Conversation(Arc<str>, String),

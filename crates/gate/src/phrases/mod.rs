@@ -1,6 +1,6 @@
 //! The gates' own sentences, in every language that sayso supports.
 //!
-//! `texts` is the table. A text of the agent, such as a command or a result, is inserted as it is.
+//! `texts` is the table. A text from the agent, such as a command or a result, is inserted unchanged.
 
 pub(crate) mod texts;
 
@@ -119,7 +119,7 @@ impl From<&Phrase> for GateText {
     }
 }
 
-/// A text of the agent, which is the same in each language.
+/// A text from the agent, which is the same in each language.
 impl From<String> for GateText {
     fn from(text: String) -> Self {
         Self::new(|_| text.clone())

@@ -1,4 +1,4 @@
-//! Which tool calls are risky.
+//! Decides which tool calls are risky.
 //!
 //! The classification knows what is harmless; everything else is risky. It decides whether `--gate risky` asks about a call,
 //! and how serious a question sounds. docs/gates.md describes it for users.
@@ -29,7 +29,7 @@ pub enum RiskClass {
 pub struct Assessment {
     /// How much harm the call can do.
     pub class: RiskClass,
-    /// What the call does that makes it so, as a sentence for the person.
+    /// The reason for the class, as a sentence for the person.
     pub reason: GateText,
 }
 
@@ -62,7 +62,7 @@ pub struct Folders<'a> {
     pub project: Option<&'a str>,
 }
 
-/// Classifies a call of a tool with these arguments, in these folders.
+/// Classifies a tool call with these arguments, in these folders.
 ///
 /// ```
 /// use gate::risk::{Folders, RiskClass, assess};
@@ -126,7 +126,7 @@ const SHELL_NAMES: &[&str] = &[
     "max_output_tokens",
 ];
 
-/// Returns the command of a call of a shell.
+/// Returns the command of a shell call.
 fn shell_command(tool: &str, input: &JsonValue<'_>) -> Option<String> {
     if !SHELLS.contains(&tool) {
         return None;

@@ -166,7 +166,7 @@ fn are_risky(commands: &[&str]) {
 }
 
 #[test]
-fn what_shells_read_differently_is_refused() {
+fn syntax_that_shells_read_differently_is_refused() {
     are_risky(&[
         "echo <(true)#; touch PWN",
         "((echo '$(touch PWN)'))",
@@ -423,9 +423,9 @@ fn deep_and_long_commands_are_risky() {
 }
 
 proptest! {
-    /// A destructive command is never harmless, whatever harmless commands stand around it.
+    /// A destructive command is never harmless, whatever harmless commands surround it.
     #[test]
-    fn a_deletion_is_found_wherever_it_stands(
+    fn a_deletion_is_found_wherever_it_is(
         before in "(ls|pwd|echo '[a-z;|&]{0,8}'|cat a)", separator in "(;|&&|\\|\\||\\||\n|&)", quote in "(rm|'rm'|\"rm\"|r\\\\m|/bin/rm)",
         nested in 0_usize..4,
     ) {

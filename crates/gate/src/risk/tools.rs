@@ -91,7 +91,7 @@ const EDIT_NAMES: &[&str] = &[
     "edit_mode",
 ];
 
-/// Whether each argument is known, and none is given twice or by two names. Each group holds the names of one argument.
+/// Whether each argument is known, and none is given twice or under two names. Each group holds the names of one argument.
 pub(super) fn has_only_known_members(input: &JsonValue<'_>, groups: &[&[&str]], others: &[&str]) -> bool {
     let names: Option<Vec<_>> = input.members().map(|(name, _)| name.text()).collect();
     let Some(names) = names else { return false };
@@ -139,8 +139,8 @@ pub(super) fn assess(tool: &str, input: &JsonValue<'_>, working_folder: Option<&
 }
 
 /// Whether a path is below the working folder, and no part of it, including the working folder, is hidden or a symbolic
-/// link. Hidden files configure programs, so a change to them can have effects elsewhere. If the file system does not tell,
-/// it is not.
+/// link. Hidden files configure programs, so a change to them can have effects elsewhere. Returns
+/// `false` if the file system cannot tell.
 fn is_in_project(path: &str, working_folder: Option<&str>) -> bool {
     let Some(folder) = working_folder.map(Path::new).filter(|folder| folder.is_absolute()) else {
         return false;

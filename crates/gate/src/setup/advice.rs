@@ -1,4 +1,4 @@
-//! What sayso cannot do with a harness, in plain words.
+//! Explains in plain language what sayso cannot do with a harness.
 
 use super::{Harness, HookOptions, InstalledVersion, Version};
 

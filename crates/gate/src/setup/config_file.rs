@@ -37,7 +37,7 @@ impl ConfigFile {
         self.text.as_deref().unwrap_or_default()
     }
 
-    /// Replaces the contents, or deletes the file if there are none. Fails if the file is no longer as it was read.
+    /// Replaces the contents, or deletes the file if there are none. Fails if the file has changed since it was read.
     pub(crate) fn replace(&self, contents: Option<&str>) -> Result<(), SetupError> {
         let path = &self.real_path;
         let Some(contents) = contents else {
@@ -97,10 +97,10 @@ impl ConfigFile {
         file.write_all(contents.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)
     }
 
-    /// Checks that the file is still as it was read.
+    /// Checks that the file has not changed since it was read.
     pub(crate) fn check_unchanged(&self) -> Result<(), SetupError> {
         let is_same = follow_links(&self.path)? == self.real_path && read_text(&self.real_path)? == self.text;
-        if is_same { Ok(()) } else { Err(SetupError::ChangedMeanwhile { path: self.path.clone() }) }
+        if is_same { Ok(()) } else { Err(SetupError::ChangedByAnotherProgram { path: self.path.clone() }) }
     }
 }
 

@@ -36,8 +36,8 @@ pub enum SetupError {
         reason: String,
     },
     /// Another program changed the file in the meantime.
-    #[error("{} was changed by another program meanwhile, so it is left as it is; run the command again", path.display())]
-    ChangedMeanwhile {
+    #[error("{} was changed by another program in the meantime, so it is left unchanged; run the command again", path.display())]
+    ChangedByAnotherProgram {
         /// The file.
         path: PathBuf,
     },

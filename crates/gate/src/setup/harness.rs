@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::Places;
+use super::ConfigFolders;
 use super::command_words::join_words;
 use super::jsonc::Json;
 pub use crate::hook::Harness;
@@ -124,15 +124,15 @@ const VSCODE_EVENTS: &[HookEvent] = &[
 
 impl Harness {
     /// Returns the file that contains the hooks.
-    pub fn hook_file(self, places: &Places, scope: &SetupScope) -> PathBuf {
+    pub fn hook_file(self, folders: &ConfigFolders, scope: &SetupScope) -> PathBuf {
         match scope {
             SetupScope::User => match self {
-                Self::Claude => places.claude().join("settings.json"),
-                Self::Codex => places.codex().join("hooks.json"),
-                Self::Cursor => places.cursor().join("hooks.json"),
-                Self::Gemini => places.gemini().join("settings.json"),
-                Self::VsCode => places.copilot().join("hooks/sayso.json"),
-                Self::OpenCode => places.opencode().join("plugins/sayso.js"),
+                Self::Claude => folders.claude().join("settings.json"),
+                Self::Codex => folders.codex().join("hooks.json"),
+                Self::Cursor => folders.cursor().join("hooks.json"),
+                Self::Gemini => folders.gemini().join("settings.json"),
+                Self::VsCode => folders.copilot().join("hooks/sayso.json"),
+                Self::OpenCode => folders.opencode().join("plugins/sayso.js"),
             },
             SetupScope::Project(folder) => folder.join(match self {
                 Self::Claude => ".claude/settings.json",
@@ -146,8 +146,8 @@ impl Harness {
     }
 
     /// Returns the file in which Codex keeps its settings.
-    pub fn codex_config(places: &Places) -> PathBuf {
-        places.codex().join("config.toml")
+    pub fn codex_config(folders: &ConfigFolders) -> PathBuf {
+        folders.codex().join("config.toml")
     }
 
     /// Returns the program whose `--version` tells the installed version.

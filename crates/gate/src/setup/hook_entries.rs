@@ -54,7 +54,7 @@ pub(crate) fn install(harness: Harness, text: &str, words: &[String]) -> Result<
     Ok(installed)
 }
 
-/// Removes the hooks, and what becomes empty by that and has no comments. Returns the new text.
+/// Removes the hooks, and the lists and objects that become empty and have no comments. Returns the new text.
 pub(crate) fn remove(harness: Harness, text: &str) -> Result<String, String> {
     let (mark, json) = split_byte_order_mark(text);
     let tree = SyntaxTree::parse(json)?;
@@ -95,7 +95,7 @@ pub(crate) fn inspect(harness: Harness, text: &str) -> Result<HookState, String>
     Ok(state)
 }
 
-/// Returns whether an administrator's settings for Claude Code allow no hooks of users.
+/// Returns whether an administrator's settings for Claude Code forbid users' hooks.
 pub(crate) fn forbids_user_hooks(text: &str) -> Result<bool, String> {
     let tree = SyntaxTree::parse(split_byte_order_mark(text).1)?;
     let mut is_forbidden = false;
@@ -106,7 +106,7 @@ pub(crate) fn forbids_user_hooks(text: &str) -> Result<bool, String> {
     Ok(is_forbidden)
 }
 
-/// Returns the keys under which Codex keeps the trust in the hooks of sayso in this file: the file, the event, and the
+/// Returns the keys under which Codex stores its trust in the hooks of sayso in this file: the file, the event, and the
 /// position of the hook.
 pub(crate) fn codex_trust_keys(text: &str, file: &str) -> Result<Vec<String>, String> {
     let harness = Harness::Codex;
@@ -127,7 +127,7 @@ pub(crate) fn codex_trust_keys(text: &str, file: &str) -> Result<Vec<String>, St
     Ok(keys)
 }
 
-/// Returns whether nothing of value is left in a file that an installation created.
+/// Returns whether nothing useful is left in a file that an installation created.
 pub(crate) fn is_empty(harness: Harness, text: &str) -> bool {
     let (_, text) = split_byte_order_mark(text);
     let Ok(tree) = SyntaxTree::parse(text) else { return false };
@@ -274,7 +274,7 @@ fn snake_case(name: &str) -> String {
     result
 }
 
-/// Checks that an edited text is valid and that nothing but the hooks of sayso differs. A text that fails is never written.
+/// Checks that an edited text is valid and that only the hooks of sayso differ. A text that fails is never written.
 fn check_other_values(harness: Harness, before: &str, after: &str) -> Result<(), String> {
     if other_values(harness, before)? == other_values(harness, after)? {
         return Ok(());

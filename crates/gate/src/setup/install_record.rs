@@ -1,4 +1,4 @@
-//! What an installation changed in a file, so that its removal can restore the file byte for byte.
+//! Records what an installation changed in a file, so that its removal can restore the file byte for byte.
 //!
 //! A record contains the changed lines and two digests, not a copy of the file, because the file can contain secrets.
 
@@ -17,7 +17,7 @@ const VERSION: i64 = 1;
 /// Maximum length of a record, in bytes. It is at most as long as the lines that an installation replaced.
 const MAX_RECORD_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What an installation changed in one file.
+/// The record of the changes that an installation made to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InstallRecord {
     /// Whether the file did not exist before.

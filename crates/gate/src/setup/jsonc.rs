@@ -123,7 +123,7 @@ impl<'t> SyntaxTree<'t> {
         &self.root
     }
 
-    /// Returns whether there is a comment in a range, outside of the excluded ranges.
+    /// Returns whether there is a comment in a range, outside the excluded ranges.
     pub(crate) fn has_comments(&self, range: &Range<usize>, excluded: &[Range<usize>]) -> bool {
         self.comments().any(|comment| {
             range.contains(&comment.start) && !excluded.iter().any(|range| range.contains(&comment.start))

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::command_words::is_sayso;
-use super::{Places, SetupScope};
+use super::{ConfigFolders, SetupScope};
 
 /// Maximum length of a name that `sayso mcp --name` accepts, in characters.
 const MAX_NAME_CHARS: usize = 100;
@@ -58,7 +58,7 @@ pub enum McpServerState {
     Unsupported(&'static str),
 }
 
-/// What a server's configuration says, independent of its format.
+/// The command in a server's configuration, independent of its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ServerCommand {
     Stdio { command: String, arguments: Vec<String> },
@@ -66,7 +66,7 @@ pub(crate) enum ServerCommand {
     Unsupported(&'static str),
 }
 
-/// What the members of a server's configuration say.
+/// The members of a server's configuration.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServerMembers {
     pub(crate) command: Option<String>,
@@ -94,16 +94,16 @@ impl McpClient {
     }
 
     /// Returns the file that lists the servers, or `None` if the client has no such file for projects.
-    pub fn server_file(self, places: &Places, scope: &SetupScope) -> Option<PathBuf> {
+    pub fn server_file(self, folders: &ConfigFolders, scope: &SetupScope) -> Option<PathBuf> {
         Some(match (self, scope) {
             (Self::ClaudeDesktop, SetupScope::User) => {
-                places.claude_desktop().join("claude_desktop_config.json")
+                folders.claude_desktop().join("claude_desktop_config.json")
             }
             (Self::ClaudeDesktop, SetupScope::Project(_)) => return None,
-            (Self::Claude, SetupScope::User) => places.claude_state(),
-            (Self::Cursor, SetupScope::User) => places.cursor().join("mcp.json"),
-            (Self::VsCode, SetupScope::User) => places.vscode_user().join("mcp.json"),
-            (Self::Codex, SetupScope::User) => places.codex().join("config.toml"),
+            (Self::Claude, SetupScope::User) => folders.claude_state(),
+            (Self::Cursor, SetupScope::User) => folders.cursor().join("mcp.json"),
+            (Self::VsCode, SetupScope::User) => folders.vscode_user().join("mcp.json"),
+            (Self::Codex, SetupScope::User) => folders.codex().join("config.toml"),
             (Self::Claude, SetupScope::Project(folder)) => folder.join(".mcp.json"),
             (Self::Cursor, SetupScope::Project(folder)) => folder.join(".cursor/mcp.json"),
             (Self::VsCode, SetupScope::Project(folder)) => folder.join(".vscode/mcp.json"),

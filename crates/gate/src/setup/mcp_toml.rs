@@ -209,7 +209,7 @@ fn remove_member(table: &mut dyn TableLike, name: &str) -> Comments {
 
 fn has_comments(table: &dyn TableLike, name: &str) -> bool {
     let Comments { before, after } = Comments::of(table, name);
-    // A text can contain the sign as well. Then the member is kept without need, which does no harm.
+    // A text can contain the sign as well. Then the member is kept unnecessarily, which does no harm.
     let value = table.get(name).map(ToString::to_string).unwrap_or_default();
     [before, after, value].iter().any(|text| text.contains('#'))
 }
@@ -223,7 +223,7 @@ fn set_text(table: &mut dyn TableLike, name: &str, text: &str) {
     }
 }
 
-/// Checks that an edited text is valid and that nothing but the start of servers differs. A text that fails is never written.
+/// Checks that an edited text is valid and that only the start of servers differs. A text that fails is never written.
 fn check_other_values(before: &str, after: &str) -> Result<(), String> {
     if normalized(before)? == normalized(after)? {
         return Ok(());

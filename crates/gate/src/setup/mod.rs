@@ -2,7 +2,7 @@
 //!
 //! - [`Harness`]: the coding agents whose hooks call `sayso hook`.
 //! - [`McpClient`]: the programs whose MCP servers are started through `sayso mcp`.
-//! - [`SetupPlan`]: a change of one file, which can be shown or applied.
+//! - [`SetupPlan`]: a change to one file, which can be shown or applied.
 //!
 //! Every change is lossless (comments, order and everything else stays), atomic (a crash leaves the old or the new
 //! file), idempotent, and reversible: an install record restores the file byte for byte if nobody
@@ -11,6 +11,7 @@
 mod advice;
 mod command_words;
 mod config_file;
+mod config_folders;
 mod error;
 mod harness;
 mod hook_entries;
@@ -21,7 +22,6 @@ mod mcp_json;
 mod mcp_toml;
 mod opencode_plugin;
 mod owned_file;
-mod places;
 mod plan;
 mod program_version;
 mod service_unit;
@@ -29,11 +29,11 @@ mod text_edits;
 
 pub use advice::{CLAUDE_HOOK_ARGS, CLAUDE_ON_FAILURE, limits, unsupported_version, version_problem};
 pub use config_file::{ConfigFile, MAX_CONFIG_BYTES};
+pub use config_folders::ConfigFolders;
 pub use error::SetupError;
 pub use harness::{GATE_TIMEOUT_SECONDS, Harness, HookOptions, SetupScope};
 pub use hook_entries::HookState;
 pub use mcp_client::{McpClient, McpOptions, McpServer, McpServerState};
-pub use places::Places;
 pub use plan::{
     SetupPlan, are_hooks_disabled, are_hooks_trusted, forbids_user_hooks, hook_state, mcp_servers,
 };

@@ -1,11 +1,11 @@
-//! The plugin file of opencode, which belongs to sayso as a whole.
+//! The plugin file of opencode, which belongs entirely to sayso.
 
 use seal::json::{JsonWriter, Tape};
 
 use super::owned_file::OwnedFile;
 use crate::hook::OPENCODE_PLUGIN;
 
-/// How the line starts that names the command. The installation replaces the rest of it.
+/// The start of the line that names the command. The installation replaces the rest of it.
 const COMMAND_LINE: &str = "const COMMAND = ";
 
 /// Returns the plugin that starts this command.

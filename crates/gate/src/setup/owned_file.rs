@@ -1,4 +1,4 @@
-//! Files that belong to sayso as a whole, and of which only one line depends on the installation.
+//! Files that belong entirely to sayso. Only one line of each depends on the installation.
 
 use super::plan::Editor;
 
@@ -6,12 +6,12 @@ use super::plan::Editor;
 pub(crate) struct OwnedFile {
     /// The complete text.
     pub(crate) text: String,
-    /// How the line starts that depends on the installation.
+    /// The start of the line that depends on the installation.
     pub(crate) variable_line: &'static str,
 }
 
 impl OwnedFile {
-    /// Returns whether a text is this file, whatever the line says that depends on the installation.
+    /// Returns whether a text is this file, apart from the line that depends on the installation.
     fn is_unchanged(&self, text: &str) -> bool {
         let other_lines = |text: &str| -> String {
             text.split_inclusive('\n').filter(|line| !line.starts_with(self.variable_line)).collect()

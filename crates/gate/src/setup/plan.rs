@@ -1,4 +1,4 @@
-//! A change of one configuration file: computed first, then shown or applied.
+//! A change to one configuration file: computed first, then shown or applied.
 
 use std::path::{Path, PathBuf};
 
@@ -6,11 +6,11 @@ use super::config_file::{ConfigFile, create_folders};
 use super::install_record::{InstallRecord, RecordFolder};
 use super::text_edits::unified_diff;
 use super::{
-    Harness, HookOptions, HookState, McpClient, McpOptions, McpServer, Places, SetupError, SetupScope,
+    ConfigFolders, Harness, HookOptions, HookState, McpClient, McpOptions, McpServer, SetupError, SetupScope,
     hook_entries, mcp_json, mcp_toml, opencode_plugin,
 };
 
-/// A change of one configuration file.
+/// A change to one configuration file.
 #[derive(Debug)]
 pub struct SetupPlan {
     file: ConfigFile,
@@ -47,47 +47,51 @@ impl SetupPlan {
     /// Plans the installation of a harness's hooks. `program` is the path or name of `sayso` for the hooks.
     pub fn install_hooks(
         harness: Harness,
-        places: &Places,
+        folders: &ConfigFolders,
         scope: &SetupScope,
         program: &str,
         options: &HookOptions,
     ) -> Result<Self, SetupError> {
-        let path = harness.hook_file(places, scope);
+        let path = harness.hook_file(folders, scope);
         if harness == Harness::OpenCode {
             return Self::install(
                 &path,
-                places,
+                folders,
                 &opencode_plugin::plugin(&harness.hook_words(program, options)),
             );
         }
         let editor = HookEditor { harness, words: harness.hook_words(program, options) };
-        Self::install(&path, places, &editor)
+        Self::install(&path, folders, &editor)
     }
 
     /// Plans the removal of a harness's hooks.
-    pub fn remove_hooks(harness: Harness, places: &Places, scope: &SetupScope) -> Result<Self, SetupError> {
-        let path = harness.hook_file(places, scope);
+    pub fn remove_hooks(
+        harness: Harness,
+        folders: &ConfigFolders,
+        scope: &SetupScope,
+    ) -> Result<Self, SetupError> {
+        let path = harness.hook_file(folders, scope);
         if harness == Harness::OpenCode {
-            return Self::remove(&path, places, &opencode_plugin::plugin(&[]));
+            return Self::remove(&path, folders, &opencode_plugin::plugin(&[]));
         }
-        Self::remove(&path, places, &HookEditor { harness, words: Vec::new() })
+        Self::remove(&path, folders, &HookEditor { harness, words: Vec::new() })
     }
 
     /// Plans to start a client's servers through `sayso mcp`. Returns `None` if the client has no file for projects.
     pub fn wrap_servers(
         client: McpClient,
-        places: &Places,
+        folders: &ConfigFolders,
         scope: &SetupScope,
         program: &str,
         options: &McpOptions,
     ) -> Result<Option<Self>, SetupError> {
-        let Some(path) = client.server_file(places, scope) else { return Ok(None) };
+        let Some(path) = client.server_file(folders, scope) else { return Ok(None) };
         let editor = McpEditor { client, program, options };
         // Without a file there are no servers.
         if ConfigFile::read(&path)?.text.is_none() {
-            Self::remove(&path, places, &editor)
+            Self::remove(&path, folders, &editor)
         } else {
-            Self::install(&path, places, &editor)
+            Self::install(&path, folders, &editor)
         }
         .map(Some)
     }
@@ -95,16 +99,20 @@ impl SetupPlan {
     /// Plans to start a client's servers directly again. Returns `None` if the client has no file for projects.
     pub fn unwrap_servers(
         client: McpClient,
-        places: &Places,
+        folders: &ConfigFolders,
         scope: &SetupScope,
     ) -> Result<Option<Self>, SetupError> {
-        let Some(path) = client.server_file(places, scope) else { return Ok(None) };
+        let Some(path) = client.server_file(folders, scope) else { return Ok(None) };
         let editor = McpEditor { client, program: "", options: &McpOptions::default() };
-        Self::remove(&path, places, &editor).map(Some)
+        Self::remove(&path, folders, &editor).map(Some)
     }
 
-    pub(crate) fn install(path: &Path, places: &Places, editor: &impl Editor) -> Result<Self, SetupError> {
-        let records = places.records();
+    pub(crate) fn install(
+        path: &Path,
+        folders: &ConfigFolders,
+        editor: &impl Editor,
+    ) -> Result<Self, SetupError> {
+        let records = folders.records();
         let file = ConfigFile::read(path)?;
         let refuse = |reason| SetupError::unusable(path, reason);
         let record = records.load(&file.real_path);
@@ -131,8 +139,12 @@ impl SetupPlan {
         Ok(Self { new_text: Some(new_text), file, records, record })
     }
 
-    pub(crate) fn remove(path: &Path, places: &Places, editor: &impl Editor) -> Result<Self, SetupError> {
-        let records = places.records();
+    pub(crate) fn remove(
+        path: &Path,
+        folders: &ConfigFolders,
+        editor: &impl Editor,
+    ) -> Result<Self, SetupError> {
+        let records = folders.records();
         let file = ConfigFile::read(path)?;
         let Some(text) = &file.text else {
             return Ok(Self { new_text: None, file, records, record: RecordChange::Keep });
@@ -231,10 +243,10 @@ fn without_entries(
 /// Returns which hooks of sayso a harness's configuration contains. Returns `None` if there is no file.
 pub fn hook_state(
     harness: Harness,
-    places: &Places,
+    folders: &ConfigFolders,
     scope: &SetupScope,
 ) -> Result<Option<HookState>, SetupError> {
-    let path = &harness.hook_file(places, scope);
+    let path = &harness.hook_file(folders, scope);
     let file = ConfigFile::read(path)?;
     let Some(text) = &file.text else { return Ok(None) };
     if harness == Harness::OpenCode {
@@ -256,21 +268,21 @@ pub fn are_hooks_disabled(harness: Harness, path: &Path) -> Result<bool, SetupEr
     is_disabled.map_err(|reason| SetupError::unusable(path, reason))
 }
 
-/// Returns whether an administrator's settings for Claude Code allow no hooks of users.
+/// Returns whether an administrator's settings for Claude Code forbid users' hooks.
 pub fn forbids_user_hooks(path: &Path) -> Result<bool, SetupError> {
     let file = ConfigFile::read(path)?;
     hook_entries::forbids_user_hooks(file.text_or_empty())
         .map_err(|reason| SetupError::unusable(path, reason))
 }
 
-/// Returns whether Codex has a record that the user trusted every hook of sayso in this scope. Whether they were changed
-/// since, only Codex knows.
-pub fn are_hooks_trusted(places: &Places, scope: &SetupScope) -> Result<bool, SetupError> {
-    let hooks = ConfigFile::read(&Harness::Codex.hook_file(places, scope))?;
+/// Returns whether Codex has a record that the user trusted every hook of sayso in this scope. Only Codex knows whether
+/// they were changed since.
+pub fn are_hooks_trusted(folders: &ConfigFolders, scope: &SetupScope) -> Result<bool, SetupError> {
+    let hooks = ConfigFile::read(&Harness::Codex.hook_file(folders, scope))?;
     let name = hooks.path.to_string_lossy();
     let keys = hook_entries::codex_trust_keys(hooks.text_or_empty(), &name)
         .map_err(|reason| SetupError::unusable(&hooks.path, reason))?;
-    let config = ConfigFile::read(&Harness::codex_config(places))?;
+    let config = ConfigFile::read(&Harness::codex_config(folders))?;
     mcp_toml::trusts_hooks(config.text_or_empty(), &keys)
         .map_err(|reason| SetupError::unusable(&config.path, reason))
 }
@@ -278,10 +290,10 @@ pub fn are_hooks_trusted(places: &Places, scope: &SetupScope) -> Result<bool, Se
 /// Returns the servers in a client's configuration. Returns `None` if there is no file.
 pub fn mcp_servers(
     client: McpClient,
-    places: &Places,
+    folders: &ConfigFolders,
     scope: &SetupScope,
 ) -> Result<Option<Vec<McpServer>>, SetupError> {
-    let Some(path) = &client.server_file(places, scope) else { return Ok(None) };
+    let Some(path) = &client.server_file(folders, scope) else { return Ok(None) };
     let file = ConfigFile::read(path)?;
     let Some(text) = &file.text else { return Ok(None) };
     let servers =
@@ -303,7 +315,7 @@ impl Editor for McpEditor<'_> {
             McpClient::Codex => mcp_toml::wrap(&direct, self.program, self.options),
             client => mcp_json::wrap(client, &direct, self.program, self.options),
         }?;
-        // What another program wrote in another form, but with the same meaning, stays as it is.
+        // An entry that another program wrote in another form, but with the same meaning, is left unchanged.
         let is_same = match self.client {
             McpClient::Codex => mcp_toml::start_commands(text)? == mcp_toml::start_commands(&wrapped)?,
             client => mcp_json::start_commands(client, text)? == mcp_json::start_commands(client, &wrapped)?,

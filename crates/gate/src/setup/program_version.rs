@@ -1,4 +1,4 @@
-//! Which version of another program is installed.
+//! Finds out which version of another program is installed.
 
 use std::ffi::OsStr;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! The unit of the user's systemd that runs the personal hub.
 
 use super::owned_file::OwnedFile;
-use super::{Places, SetupError, SetupPlan};
+use super::{ConfigFolders, SetupError, SetupPlan};
 
 /// The name of the unit.
 pub const SERVICE_UNIT: &str = "sayso.service";
@@ -10,13 +10,13 @@ const COMMAND_LINE: &str = "ExecStart=";
 
 impl SetupPlan {
     /// Plans to write the unit. `program` is the path of `sayso`.
-    pub fn install_unit(places: &Places, program: &str) -> Result<Self, SetupError> {
-        Self::install(&places.systemd_units().join(SERVICE_UNIT), places, &unit(program))
+    pub fn install_unit(folders: &ConfigFolders, program: &str) -> Result<Self, SetupError> {
+        Self::install(&folders.systemd_units().join(SERVICE_UNIT), folders, &unit(program))
     }
 
     /// Plans to delete the unit.
-    pub fn remove_unit(places: &Places) -> Result<Self, SetupError> {
-        Self::remove(&places.systemd_units().join(SERVICE_UNIT), places, &unit(""))
+    pub fn remove_unit(folders: &ConfigFolders) -> Result<Self, SetupError> {
+        Self::remove(&folders.systemd_units().join(SERVICE_UNIT), folders, &unit(""))
     }
 }
 

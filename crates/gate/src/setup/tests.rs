@@ -198,7 +198,7 @@ proptest! {
             prop_assert_eq!(hook_entries::remove(harness, &removed).unwrap(), removed.clone());
         }
 
-        // The record restores the exact text, also after it was stored.
+        // The record restores the exact text, even after it was stored.
         let folder = tempfile::tempdir().unwrap();
         let (records, file) = (RecordFolder(folder.path().to_owned()), folder.path().join("settings.json"));
         let record = InstallRecord::new(Some(&text), &installed, Vec::new());
@@ -219,7 +219,7 @@ proptest! {
 }
 
 #[test]
-fn hooks_that_somebody_else_wrote_are_not_hooks_of_sayso() {
+fn hooks_that_somebody_else_wrote_do_not_count_as_saysos_hooks() {
     let text = r#"{"hooks":{"PreToolUse":[{"hooks":[
         {"type":"command","command":"sayso hook codex"},
         {"type":"command","command":"sayso hook claude | tee log"},

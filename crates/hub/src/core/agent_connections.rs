@@ -13,7 +13,7 @@ use journal::Position;
 use rustc_hash::FxHashMap;
 
 use super::producers::SessionRole;
-use super::{Core, Deferred, PostCommit, TurnContext, handoffs};
+use super::{Core, DeferToNextTurn, PostCommit, TurnContext, handoffs};
 use crate::command::{
     AgentNotice, EndReason, HubCommand, HubReply, LimitReached, QuestionOutcome, RequestId,
 };
@@ -91,7 +91,7 @@ impl Core {
         connection: AgentConnectionId,
         command: &HubCommand,
         context: &TurnContext,
-    ) -> Result<Option<HubReply>, Deferred> {
+    ) -> Result<Option<HubReply>, DeferToNextTurn> {
         if let Some(session) = session_of(command)
             && let Err(refusal) = self.follow_and_renew_lease(principal, connection, session, context)
         {

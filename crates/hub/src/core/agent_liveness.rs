@@ -1,4 +1,4 @@
-//! Whether a session's agent is present, and what listeners learn if it is not.
+//! Tracks whether a session's agent is present, and informs listeners if it is not.
 
 use aaep::SessionId;
 use aaep::consent::{QuestionAnswer, QuestionStatus, Resolution, ResolvedBy};

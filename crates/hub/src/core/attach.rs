@@ -443,7 +443,7 @@ impl Core {
         let mut frames = Vec::new();
         let mut snapshot = SessionSnapshot { has_gap, ..start };
         for (producer, state, has_words) in states {
-            // The main producer comes first, and what the session is about is said once.
+            // The main producer comes first, and the topic of the session is announced once.
             let snapshot =
                 std::mem::replace(&mut snapshot, SessionSnapshot { has_gap, ..SessionSnapshot::default() });
             let hub_event = hub_messages::current_state_event(&mut self.scratch, &state, has_words, snapshot)

@@ -145,7 +145,7 @@ impl Core {
         }
         if root.member("producer").is_some() {
             // Only the main producer hands off.
-            let found = "a hand-off is always that of the main producer; leave producer out".to_owned();
+            let found = "a hand-off always belongs to the main producer; leave producer out".to_owned();
             return Err(producer_refusal("/producer", found));
         }
         let timeout_ms = self.handoff_timeout_ms(&root)?;
@@ -401,14 +401,14 @@ impl Core {
         ControlFlow::Break(self.start_wait(request, principal, token, until).err())
     }
 
-    /// Restores a hand-off from the ledger. Returns whether the record is that of a hand-off.
+    /// Restores a hand-off from the ledger. Returns whether the record describes a hand-off.
     pub(super) fn restore_open_handoff(&mut self, stored: &journal::stored::OpenQuestion) -> bool {
         let Some((event_id, agent)) = read_record(&stored.record) else { return false };
         let (Ok(token), Ok(session)) = (ReplyToken::parse(&stored.token), SessionId::parse(&stored.session))
         else {
             return false;
         };
-        // What is stored counts, even if the limits are lower now.
+        // Stored hand-offs count, even if the limits are lower now.
         let unlimited = HandoffLimits {
             max_open_per_agent: usize::MAX,
             max_open_total: usize::MAX,

@@ -106,7 +106,7 @@ pub struct Core {
     handoffs: HandoffRegistry,
     /// Which shard of the hub this is.
     shard: Shard,
-    /// What ends the ids that this shard creates.
+    /// The ending of the ids that this shard creates.
     id_suffix: Box<str>,
     /// Counts the open questions, if there are several shards.
     question_counts: HashMap<ReplyToken, CountGuard>,
@@ -145,7 +145,7 @@ pub const DEFAULT_LANGUAGE: &str = "en";
 /// How long the hub waits after a failed write before it acts on its own again, in milliseconds.
 const WRITE_RETRY_BACKOFF_MS: i64 = 1_000;
 
-/// What request handlers need to know about the current turn.
+/// The facts about the current turn that request handlers need.
 #[derive(Clone, Copy, Debug)]
 struct TurnContext {
     now: UnixMillis,
@@ -155,7 +155,7 @@ struct TurnContext {
 
 /// Marks a request about a question that already has a staged change. The next turn handles the request, after that
 /// change is stored.
-struct Deferred;
+struct DeferToNextTurn;
 
 /// The effects of a turn, applied once they are stored.
 #[derive(Default)]
@@ -351,7 +351,7 @@ impl Core {
         match self.handle(request.id, &request.principal, &request.command, context) {
             Ok(Some(reply)) => self.staged.replies.push((request.id, reply)),
             Ok(None) => {}
-            Err(Deferred) => return Some(request),
+            Err(DeferToNextTurn) => return Some(request),
         }
         None
     }
@@ -363,7 +363,7 @@ impl Core {
         principal: &Principal,
         command: &HubCommand,
         context: &TurnContext,
-    ) -> Result<Option<HubReply>, Deferred> {
+    ) -> Result<Option<HubReply>, DeferToNextTurn> {
         if !self.tokens.accepts(principal, context.now) {
             return Ok(Some(HubReply::Forbidden));
         }
@@ -577,7 +577,7 @@ impl Core {
         for request in self.pending_waits.take_all() {
             outputs.push(TurnOutput::Reply(request, HubReply::Unavailable(reason.clone())));
         }
-        // Clients whose connections are closed reconnect and resume from what is stored.
+        // Clients whose connections are closed reconnect and resume from the stored events.
         outputs.extend(std::mem::take(&mut self.listeners).into_keys().map(TurnOutput::Close));
         outputs.push(TurnOutput::Log(log_event));
         self.retry_at = context.now.saturating_add(WRITE_RETRY_BACKOFF_MS);

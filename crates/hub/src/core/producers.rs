@@ -50,7 +50,7 @@ pub(super) struct SessionProducers {
     others: Vec<SessionProducer>,
 }
 
-/// What a principal may do in a session.
+/// The role of a principal in a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SessionRole {
     /// It started the session. It speaks as every producer that no other token was invited for.
@@ -390,7 +390,7 @@ impl Core {
     }
 
     /// Handles `POST /agent/v1/sessions/{id}/join`. Every invitation that cannot be redeemed gets the same reply, so
-    /// that nobody learns about the sessions of others.
+    /// that nobody learns about other principals' sessions.
     pub(super) fn join(
         &mut self,
         principal: &Principal,

@@ -101,7 +101,7 @@ impl Core {
         let mut has_ended = false;
         if let Some(live) = self.sessions.get_mut(session) {
             live.renew_lease(context.now);
-            // An agent whose request is refused is there, too.
+            // An agent whose request is refused is present, too.
             if agent_role.is_some() {
                 live.last_seen = Some(context.now);
             }
@@ -217,7 +217,7 @@ impl Core {
         Ok(())
     }
 
-    /// Refuses a change of state out of `awaiting_input` while a question of the producer is open, because listeners take
+    /// Refuses a change of state out of `awaiting_input` while one of the producer's questions is open, because listeners take
     /// that change for the outcome of the question (decision 15).
     fn check_state_change(
         &self,
@@ -395,7 +395,7 @@ impl Core {
         self.log_if_rejected(session, result);
     }
 
-    /// Logs that an event of the hub was rejected, because listeners will miss it. Ignores sessions that have ended.
+    /// Logs that one of the hub's own events was rejected, because listeners will miss it. Ignores sessions that have ended.
     pub(super) fn log_if_rejected(&mut self, session: &SessionId, result: Result<(), HubReply>) {
         let rules = match result {
             Ok(()) | Err(HubReply::NotFound) => return,

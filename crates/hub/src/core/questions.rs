@@ -23,7 +23,7 @@ use super::publish::{EventDraft, EventOrigin, refuse_duplicate_members};
 use super::quotas::RateLimit;
 use super::restore::unreadable;
 use super::sessions::LiveSession;
-use super::{Core, Deferred, OwnedEntry, PostCommit, TurnContext};
+use super::{Core, DeferToNextTurn, OwnedEntry, PostCommit, TurnContext};
 use crate::Principal;
 use crate::bound_arguments;
 use crate::command::{
@@ -472,7 +472,7 @@ impl Core {
         session: &SessionId,
         token: &ReplyToken,
         context: &TurnContext,
-    ) -> Result<Option<HubReply>, Deferred> {
+    ) -> Result<Option<HubReply>, DeferToNextTurn> {
         if self.session_role(principal, session).is_some()
             && self.questions.question(token).is_some_and(|question| question.session_id == *session)
             && self.may_know(principal, session, token)
@@ -481,7 +481,7 @@ impl Core {
             match self.questions.cancel_question(token, context.now) {
                 Ok(change) => self.stage_question_change(change, context),
                 // Another change to the question, such as an extension, is committed first.
-                Err(IgnoreReason::ChangeStaged) if !is_resolved => return Err(Deferred),
+                Err(IgnoreReason::ChangeStaged) if !is_resolved => return Err(DeferToNextTurn),
                 // The question is already resolved, or was resolved in this turn. That outcome counts.
                 Err(_) => {}
             }

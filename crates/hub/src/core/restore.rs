@@ -54,7 +54,7 @@ impl Core {
                 (live.lease_until, live.lease_check_at) = (now, now);
             }
             self.replay_events(&mut live)?;
-            // What is stored counts, even if the limits are lower now.
+            // Stored items count, even if the limits are lower now.
             live.count = self.count_session_of(&live.owner, usize::MAX, usize::MAX).ok().flatten();
             self.sessions.insert(live.id.clone(), live);
         }

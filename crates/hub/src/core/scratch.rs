@@ -38,7 +38,7 @@ impl ScratchBuffers {
         }
     }
 
-    /// Returns a writer for an event of the hub.
+    /// Returns a writer for one of the hub's own events.
     pub(super) fn take_writer(&mut self) -> TapeWriter {
         self.spare_writers.pop().unwrap_or_default()
     }

@@ -339,8 +339,8 @@ impl LiveSession {
         self.machine.declared_state_of(producer)
     }
 
-    /// Returns what listeners learn about a producer in each of its events. `names_main` says whether the main producer
-    /// is marked as verified, which is done only where a listener may hear it for the first time.
+    /// Returns what listeners learn about a producer in each of its events. With `names_main`, the main
+    /// producer is marked as verified. Set it only where a listener may hear the name for the first time.
     pub(super) fn marks<'l>(&'l self, producer: &SessionProducer, names_main: bool) -> HubMarks<'l> {
         let is_main = *producer.id == *self.agent;
         HubMarks {
@@ -490,7 +490,7 @@ fn session_hints(given: Option<&JsonValue<'_>>, default_language: &str) -> Optio
 
 /// Returns the agent that a principal speaks as, and the `producer` for its events. The agent is the one that the
 /// principal's token is for, or else the one that the request names, or else the default. If the token contains a name for the agent, `producer`
-/// gets that name. Returns `None` if the request's producer is malformed or names another agent than the token.
+/// gets that name. Returns `None` if the request's producer is malformed or names an agent other than the token's.
 pub(crate) fn read_producer(
     root: &JsonValue<'_>,
     principal: &Principal,

@@ -5,7 +5,7 @@ use aaep::consent::{ConsentMessage, IgnoreReason, MessageSender, ReplyChannel, S
 use aaep::negotiate::renegotiate;
 
 use super::subscription::{LiveSubscription, rejection};
-use super::{Core, Deferred, OwnedEntry, TurnContext};
+use super::{Core, DeferToNextTurn, OwnedEntry, TurnContext};
 use crate::Principal;
 use crate::command::{HubReply, SubscriberMessage};
 
@@ -21,7 +21,7 @@ impl Core {
         via: Option<&SubscriptionId>,
         message: &SubscriberMessage,
         context: &TurnContext,
-    ) -> Result<HubReply, Deferred> {
+    ) -> Result<HubReply, DeferToNextTurn> {
         Ok(match message {
             SubscriberMessage::Renegotiate(renegotiation) => {
                 let Some(live) = self.owned_subscription(principal, &renegotiation.subscription_id) else {
@@ -67,7 +67,7 @@ impl Core {
         via: Option<&SubscriptionId>,
         reply: &Result<Box<ConsentMessage>, IgnoreReason>,
         context: &TurnContext,
-    ) -> Result<HubReply, Deferred> {
+    ) -> Result<HubReply, DeferToNextTurn> {
         let channel = via.map_or(ReplyChannel::Shared, ReplyChannel::Subscription);
         let sender = MessageSender { principal: &principal.name, channel };
         let staged = match reply.as_deref() {
@@ -100,7 +100,7 @@ impl Core {
         };
         // If a listener asks for more time and answers in the same turn, the answer must not be lost.
         if matches!(staged, Err(IgnoreReason::ChangeStaged)) {
-            return Err(Deferred);
+            return Err(DeferToNextTurn);
         }
         let result_code = match &staged {
             Ok(_) => REPLY_APPLIED,

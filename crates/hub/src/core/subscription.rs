@@ -41,7 +41,7 @@ pub(super) struct LiveSubscription {
     pub(super) listener: Option<(ListenerId, Option<DeliveryGroupId>)>,
     /// The event after which delivery starts; `None` if delivery starts when a listener attaches.
     pub(super) resume_after: Option<Box<str>>,
-    /// Until when a listener may attach; `None` while one is connected.
+    /// The deadline for a listener to attach; `None` while one is connected.
     pub(super) resume_deadline: Option<UnixMillis>,
     /// The previous terms, oldest first. A listener that reconnects gets the missed events with the terms that
     /// applied at the time.

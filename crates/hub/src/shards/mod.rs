@@ -38,7 +38,7 @@ const MARK: char = 'x';
 /// Maximum number of digits of a shard's number in an id.
 const MAX_DIGITS: usize = 3;
 
-/// The shards of a hub, and what belongs to which of them.
+/// The shards of a hub, and what belongs to each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardMap {
     count: u16,
@@ -60,7 +60,7 @@ impl ShardMap {
         Self { count: count.clamp(1, Self::MAX_COUNT), was_single: false }
     }
 
-    /// States whether the hub once had a single shard. What it stored then is in shard 0, whoever it is for.
+    /// States whether the hub once had a single shard. The records from that time are in shard 0, whichever person they belong to.
     #[must_use]
     pub fn with_former_single(self, was_single: bool) -> Self {
         Self { was_single, ..self }

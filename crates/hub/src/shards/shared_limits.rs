@@ -10,7 +10,7 @@ use seal::UnixMillis;
 
 use crate::core::PerMinuteLimiter;
 
-/// What all shards of a hub in one process count together.
+/// The counters that all shards of a hub in one process share.
 #[derive(Debug, Default)]
 pub struct SharedLimits {
     /// Critical events.
@@ -42,7 +42,7 @@ impl SharedLimiter {
     }
 }
 
-/// What is counted. A total has an empty key.
+/// The kinds of counters. A total has an empty key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum CountKind {
     /// Open sessions.

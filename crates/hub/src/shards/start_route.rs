@@ -1,4 +1,4 @@
-//! Which shard a new session belongs to.
+//! Chooses the shard of a new session.
 
 use aaep::SessionId;
 use aaep::json::Tape;
@@ -21,8 +21,8 @@ pub struct StartRoute {
 }
 
 impl StartRoute {
-    /// Finds the shard for a request that starts a session: that of its person; without a person, that of its parent; and
-    /// without a parent, that of its agent. A malformed request belongs to shard 0, which refuses it.
+    /// Finds the shard for a request that starts a session: its person's shard; without a person, its parent's; and
+    /// without a parent, its agent's. A malformed request belongs to shard 0, which refuses it.
     pub fn find(map: ShardMap, principal: &Principal, body: &RequestBody) -> Self {
         let nowhere = Self { shard: 0, foreign_parent: None };
         if map.is_single() {

@@ -339,7 +339,7 @@ impl SimulatedWorld {
         events
     }
 
-    /// Lets every listener that is not stalled read.
+    /// Makes every listener that is not stalled read.
     pub(crate) fn read_all(&mut self) {
         for listener_index in 0..self.listeners.len() {
             let max_frames = self.random.below(6);
@@ -361,7 +361,7 @@ impl SimulatedWorld {
         }
     }
 
-    /// Lets every connected listener read everything, and waits until held events have been sent.
+    /// Makes every connected listener read everything, and waits until held events have been sent.
     pub(crate) fn catch_up(&mut self) {
         self.turn();
         for _ in 0..400 {

@@ -31,10 +31,10 @@ const ANSWER_MARGIN: Duration = Duration::from_secs(2);
 /// A database for journals. Clones share the thread that drives the connections.
 #[derive(Clone, Debug)]
 pub struct PostgresDatabase {
-    shared: Arc<Shared>,
+    shared: Arc<SharedDatabase>,
 }
 
-struct Shared {
+struct SharedDatabase {
     settings: PostgresSettings,
     tls: MakeRustlsConnect,
     runtime: Handle,
@@ -42,9 +42,9 @@ struct Shared {
     _stop: oneshot::Sender<()>,
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for SharedDatabase {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("SharedDatabase").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 
@@ -68,7 +68,7 @@ impl PostgresDatabase {
                 let _ = runtime.block_on(stopped);
             })
             .map_err(io_error)?;
-        let shared = Shared { settings, tls, runtime: handle, _stop: stop };
+        let shared = SharedDatabase { settings, tls, runtime: handle, _stop: stop };
         let database = Self { shared: Arc::new(shared) };
         let mut session = database.connect()?;
         let limit = database.answer_timeout();
@@ -156,7 +156,7 @@ pub(super) fn timed_out() -> JournalError {
     JournalError::Io(DatabaseFailure::new("the database did not answer in time").into())
 }
 
-/// Parks the thread until the future is ready, or returns `None` after `limit`. Works on any thread, also on one of a
+/// Parks the thread until the future is ready, or returns `None` after `limit`. Works on any thread, including those of a
 /// Tokio runtime.
 pub(super) fn wait<F: Future>(future: F, limit: Duration) -> Option<F::Output> {
     struct Unpark(Thread);

@@ -6,7 +6,7 @@ use tokio_postgres::error::{Severity, SqlState};
 
 use crate::{DamageLocation, JournalError};
 
-/// A failure of the database, in one line. Postgres puts no password into its messages, and neither does this.
+/// A failure of the database, in one line. Neither Postgres nor this function puts a password into it.
 #[derive(Debug)]
 pub(super) struct DatabaseFailure(String);
 
@@ -61,7 +61,7 @@ pub(super) fn describe(error: &tokio_postgres::Error) -> DatabaseFailure {
 
 /// Returns whether the statement certainly had no effect. After any other error, the server may have committed.
 pub(super) fn is_rolled_back(error: &tokio_postgres::Error) -> bool {
-    // FATAL and PANIC end the connection, also while a finished commit waits for a standby.
+    // FATAL and PANIC end the connection, even while a finished commit waits for a standby.
     error.as_db_error().is_some_and(|error| error.parsed_severity() == Some(Severity::Error))
 }
 

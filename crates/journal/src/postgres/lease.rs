@@ -16,7 +16,7 @@ use super::database::{PostgresDatabase, Session, timed_out, wait};
 use super::error_mapping::{DatabaseFailure, from_postgres};
 use crate::JournalError;
 
-/// How long dropping a lease may take. If the database does not answer, the lease ends by itself.
+/// How long dropping a lease may take. If the database does not answer, the lease expires on its own.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
 seal::defaults! {
@@ -32,7 +32,7 @@ seal::defaults! {
     }
 }
 
-/// Who owns a shard. Other nodes and operators read it; it decides nothing.
+/// The owner of a shard, as shown to other nodes and operators. Nothing else depends on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShardOwner {
     /// The owner's name, such as its host name.
@@ -50,7 +50,7 @@ struct Ownership {
     database: PostgresDatabase,
     shard: i32,
     duration: Duration,
-    /// A random number that identifies this owner, also among processes with the same name.
+    /// A random number that identifies this owner, even among processes with the same name.
     instance: [u8; 16],
     epoch: AtomicI64,
     is_lost: Arc<watch::Sender<bool>>,
@@ -150,7 +150,7 @@ impl ShardLease {
         *self.0.is_lost.borrow()
     }
 
-    /// Returns a future that is ready when another owner has taken the shard, and never otherwise.
+    /// Returns a future that completes when another owner has taken the shard, and never completes otherwise.
     pub fn lost(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut receiver = self.0.is_lost.subscribe();
         async move {

@@ -1,8 +1,8 @@
-//! What the owner of a shard knows about its live rows, so that a commit needs no reading.
+//! An index of a shard's live rows in the owner's memory, so that a commit needs no reads.
 //!
 //! Only the owner writes, and every commit checks the ownership, so the index cannot be out of date when a commit
 //! succeeds. It holds open sessions, undecided questions, unspent decisions and subscriptions, but no ended sessions, no
-//! events and no idempotency keys. That one of those exists already is found by the unique indices of the database.
+//! events and no idempotency keys. The unique indices of the database detect duplicates of those.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

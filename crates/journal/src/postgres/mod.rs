@@ -7,8 +7,8 @@
 //! - `lease`: the ownership of a shard.
 //! - `cluster`: the table of nodes and shards, and one node's membership.
 //! - `shared_text`: small texts that all nodes of a cluster share, such as the tokens.
-//! - `live_index`: the live rows that the owner knows, so that a commit needs no reading.
-//! - `plan`: checks the preconditions of a batch and combines its entries to one change per row.
+//! - `live_index`: the live rows that the owner knows, so that a commit needs no reads.
+//! - `plan`: checks the preconditions of a batch and combines its entries into one change per row.
 //! - `write`: writes a batch in one statement, and resolves lost acknowledgements.
 //! - `read`: reads the live state, events and decisions.
 //! - `trim`: deletes old data.
@@ -117,7 +117,7 @@ impl PostgresJournal {
         if self.session.as_ref().is_none_or(|open| open.session.client.is_closed()) {
             let commit_number = self.open_session()?;
             if commit_number != self.index.counters.commit_number {
-                // A batch or a trim whose outcome was unknown is stored.
+                // The batch or trim whose outcome was unknown turned out to be stored.
                 self.read_live_state()?;
             }
         }
@@ -147,7 +147,7 @@ impl PostgresJournal {
                 return Err(timed_out());
             };
             let Err(error) = result else { return result.map_err(from_postgres) };
-            // The connection may be inside of a failed transaction.
+            // The connection may be inside a failed transaction.
             self.session = None;
             if is_rolled_back(&error) || is_repeated {
                 return Err(from_postgres(error));

@@ -1,4 +1,4 @@
-//! The effect of a batch: checks the preconditions of its entries in order, and combines them to one change per row.
+//! The effect of a batch: checks the preconditions of its entries in order, and combines them into one change per row.
 //!
 //! Postgres writes a batch in one statement, in which every row can change only once.
 
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::live_index::{LiveIndex, LiveSubscription, ShardCounters};
 use crate::{Conflict, ConflictReason, JournalEntry, Position};
 
-/// The rows outside of the [`LiveIndex`] to which a batch may refer. They are read only to explain a conflict.
+/// The rows outside the [`LiveIndex`] to which a batch may refer. They are read only to explain a conflict.
 #[derive(Debug, Default)]
 pub(super) struct History {
     pub(super) event_ids: HashSet<String>,
@@ -101,7 +101,7 @@ pub(super) struct AttemptRow<'a> {
 }
 
 impl<'a> BatchPlan<'a> {
-    /// Plans a batch. Without a history, rows outside of the index are assumed not to exist, so a conflict may have
+    /// Plans a batch. Without a history, rows outside the index are assumed not to exist, so a conflict may have
     /// another index or reason than the contract demands, and the database may find further ones.
     pub(super) fn new(
         batch: &[JournalEntry<'a>],

@@ -24,7 +24,7 @@ const DECISION_COLUMNS: &str = "question.token, session.id, deadline, question.r
     FROM sayso.question JOIN sayso.session ON session.shard = question.shard AND session.number = question.session";
 
 impl PostgresJournal {
-    /// Reads the live state and replaces the index by it.
+    /// Reads the live state and replaces the index with it.
     pub(super) fn read_live_state(&mut self) -> Result<LiveState, JournalError> {
         let (shard, mut index) = (self.lease.shard(), LiveIndex::default());
         let found = self.read(&async |session: &Session| {

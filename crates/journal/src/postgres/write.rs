@@ -1,4 +1,4 @@
-//! Writes a batch in one statement, and finds out what became of it when the acknowledgement is lost.
+//! Writes a batch in one statement, and finds out whether it was stored if the acknowledgement is lost.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -24,7 +24,7 @@ const MAX_RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// Maximum number of prepared statements of one connection. Each combination of entry kinds has its own.
 const MAX_STATEMENTS: usize = 256;
 
-/// What became of one attempt to write a batch.
+/// The outcome of one attempt to write a batch.
 enum Outcome {
     Stored,
     /// The batch is certainly not stored.

@@ -82,7 +82,7 @@ pub struct SqliteSettings {
     /// entire journal is missing.
     pub accept_loss: bool,
     /// The shard that the journal must belong to, and that a new one is created for. `None` accepts any shard, and creates
-    /// the journal of the only shard.
+    /// the journal of a hub with one shard.
     pub shard: Option<ShardRecord>,
 }
 

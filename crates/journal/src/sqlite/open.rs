@@ -71,7 +71,7 @@ pub(super) fn open(path: &Path, settings: &SqliteSettings) -> Result<SqliteJourn
     })
 }
 
-/// Returns which shard the journal belongs to. A journal without a record is that of the only shard.
+/// Returns which shard the journal belongs to. A journal without a record belongs to the only shard.
 pub(super) fn read_shard(connection: &Connection) -> Result<ShardRecord, JournalError> {
     let Some(count) = rows::find_mark(connection, rows::SHARD_COUNT_MARK)? else {
         return Ok(ShardRecord::default());
@@ -209,7 +209,7 @@ fn create_draft(draft: &Path, shard: ShardRecord) -> Result<(), JournalError> {
     fs::File::open(draft).and_then(|file| file.sync_all()).map_err(from_io)
 }
 
-/// Moves the draft with a hard link, which does not replace a file that another process created meanwhile. If hard
+/// Moves the draft with a hard link, which does not replace a file that another process has created in the meantime. If hard
 /// links are not supported, renames the draft.
 fn move_into_place(draft: &Path, path: &Path) -> Result<(), JournalError> {
     match fs::hard_link(draft, path) {

@@ -20,7 +20,7 @@ pub(super) const INDEXED_MARK: &str = "indexed";
 /// before there was a high-water mark file does not have this mark.
 pub(super) const EVENTLESS_MARK: &str = "eventless";
 /// The number of the journal's shard, the number of shards, and whether there was only one before. Missing in the journal
-/// of an only shard.
+/// of a hub's only shard.
 pub(super) const SHARD_MARK: &str = "shard";
 pub(super) const SHARD_COUNT_MARK: &str = "shards";
 pub(super) const WAS_SINGLE_MARK: &str = "was_single";

@@ -18,7 +18,7 @@ fn a_batch_that_was_stored_but_not_acknowledged_is_acknowledged_after_all() {
         (event(2, "s", "b"), event(3, "s", "c"), "SELECT count(*) FROM sayso.event"),
         (subscription_opened("x"), subscription_opened("y"), "SELECT count(*) + 1 FROM sayso.subscription"),
     ] {
-        // This prepares the statement, so that the next answer is that of a commit.
+        // This prepares the statement, so that the next answer belongs to a commit.
         journal.commit(&[warm_up]).unwrap();
         let epoch = journal.lease().epoch();
         proxy.withhold_answers();
@@ -91,7 +91,7 @@ fn a_killed_server_loses_no_acknowledged_batch_and_stores_none_twice() {
         while !stop.load(Ordering::SeqCst) {
             position += 1;
             let id = format!("e{position}");
-            // After an error, the batch is not stored, so writing it again is no conflict.
+            // After an error, the batch is not stored, so writing it again is not a conflict.
             loop {
                 match journal.commit(&[event(position, "s", &id)]) {
                     Ok(()) => break,

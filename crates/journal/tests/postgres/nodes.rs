@@ -39,7 +39,7 @@ impl TestNode {
             }
             ClusterEvent::Stop(shard, _) => {
                 self.journals.remove(&shard);
-                self.member.stopped(shard);
+                self.member.report_stopped(shard);
             }
             ClusterEvent::Left => self.has_left = true,
             ClusterEvent::Drained => {}

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_former_owner_is_fenced_out_and_nothing_of_its_batch_is_stored() {
+fn a_former_owner_is_fenced_out_and_no_part_of_its_batch_is_stored() {
     let Some(server) = start_server() else { return };
     let database = open_database(&server.address()).unwrap();
     let mut first = open_journal(&database, "first", &long_lease());
@@ -105,7 +105,7 @@ fn a_lease_is_renewed_and_its_loss_is_noticed_without_a_commit() {
 }
 
 #[test]
-fn the_journal_works_inside_of_a_runtime() {
+fn the_journal_works_inside_a_runtime() {
     let Some(server) = start_server() else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

@@ -89,7 +89,7 @@ fn an_older_copy_of_the_file_is_refused() {
 }
 
 #[test]
-fn a_file_with_another_history_is_refused() {
+fn a_file_with_a_different_history_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (path, other) = (folder.path().join("journal.db"), folder.path().join("other.db"));
     drop(create_journal_with_events(&path, 5));

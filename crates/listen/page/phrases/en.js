@@ -94,7 +94,7 @@ export const en = {
     unreachable: (agent) => `Nobody who could take over from ${agent} is connected.`,
     withdrawn: (agent) => `${agent} no longer wants to hand over.`,
   },
-  // Facts about sessions. A text of the agent follows each label.
+  // Facts about sessions. A text from the agent follows each label.
   request: "The request was:",
   requestedBy: "Requested by:",
   version: "Version:",

@@ -1,4 +1,4 @@
-// How long a person waits for what matters: the subscriber, the queue, the announcer and the loss notice together, with a clock that only
+// How long a person waits for important announcements: the subscriber, the queue, the announcer and the loss notice together, with a clock that only
 // the test moves. The regions of the page are stand-ins that record what is written into them.
 
 import assert from "node:assert/strict";
@@ -58,7 +58,7 @@ const heardAt = (heard, text) => heard.find(([, one]) => one.includes(text))?.[0
 const tool = (name) => event("tool.invoked", { tool: name, summary_normal: `Calling the tool ${name} with a long description.` });
 const answer = (chunk) => event("output.streaming", { chunk, position: 0, complete: true, coalesce_hint: "completion", output_id: "out_1" });
 
-test("a question opens in the same moment, whatever is being said", (context) => {
+test("a question opens immediately, whatever is being spoken", (context) => {
   const page = openPage(context);
   page.receive(started(), answer("This is a long answer. ".repeat(10)));
   page.wait(2000);
@@ -80,7 +80,7 @@ test("the agent's text is heard after the sentence that is being said, not after
   for (const name of ["first", "second", "third"]) assert.equal(heardAt(page.heard, name), undefined, name);
 });
 
-test("of several steps that wait, only the latest is heard", (context) => {
+test("only the latest of several waiting steps is heard", (context) => {
   const page = openPage(context);
   page.receive(started());
   page.receive(tool("first"), tool("second"), tool("third"));
@@ -116,7 +116,7 @@ async function openStream(state) {
   };
 }
 
-/** Lets everything run that waits for no timer. */
+/** Runs all pending tasks that do not wait for a timer. */
 const settle = () => new Promise((done) => setImmediate(done));
 
 test("the loss of the hub is heard within two seconds, although an answer is being read", async (context) => {

@@ -138,7 +138,7 @@ function optionalFields() {
   return files.flatMap((name) => collect(JSON.parse(readFileSync(new URL(name, SCHEMAS), "utf8")), name.replace(/^agent\.|\.schema\.json$/g, "")));
 }
 
-/** Returns what a person hears of an event with a field, or without it. */
+/** Returns what a person hears about an event with a field, or without it. */
 function hear(kind, field, verbosity) {
   const subscriber = new Subscriber();
   subscriber.verbosity = verbosity;

@@ -352,7 +352,7 @@ test("open questions are announced again after an announced connection loss", ()
   assert.deepEqual(reconnect("resumed", false), [], "the loss was not announced");
   const [asked, ...rest] = reconnect("resumed", true, confirmation({ reply_token: "rpl_2", action: "Write to Ann." }));
   assert.ok(asked.startsWith("Write to Ann."), asked);
-  assert.equal(rest.length, 1, "a question asked meanwhile is announced on its own");
+  assert.equal(rest.length, 1, "a question asked in the meantime is announced on its own");
   assert.deepEqual(reconnect("resumed", true), ["2 questions are still open. They are in the list of questions."]);
   subscriber.recordSentAnswer("rpl_1", "accept");
   assert.match(reconnect("resumed", true)[0], /^This question is still open: Write to Ann\./);
@@ -384,7 +384,7 @@ test("an agent's change of state closes no question", () => {
 
 const markdown = (chunk, more) => event("output.streaming", { chunk, content_type: "text/markdown", output_id: "out_1", complete: false, ...more });
 
-test("an output in Markdown is announced in the words of the parser, and each text once", () => {
+test("an output in Markdown is announced with the parser's text, and each text once", () => {
   const subscriber = new Subscriber();
   const [{ parse: output }] = receive(subscriber, started(), markdown("# A\n- one")).filter((effect) => effect.parse);
   assert.deepEqual(output.parts, ["# A\n- one"]);
@@ -470,7 +470,7 @@ test("a late listener hears what a session is about", () => {
   assert.equal(subscriber.sessions.get("sess_1").title.text, "Paying Ben.", "the start itself counts more");
 });
 
-test("after an own answer the person hears it in one word, or the question if others are open", () => {
+test("after answering, the person hears the answer in one word, or the question if others are open", () => {
   const subscriber = new Subscriber();
   receive(subscriber, started(), confirmation(), confirmation({ reply_token: "rpl_2", action: "Write to Ann." }));
   const answer = (token) => {
@@ -483,14 +483,14 @@ test("after an own answer the person hears it in one word, or the question if ot
   assert.deepEqual(answer("rpl_2"), ["Accepted.", long("Write to Ann."), long("Write to Ann.")], "the log and the card keep the question");
 });
 
-test("an own answer in words is announced with the question", () => {
+test("the person's own free-text answer is announced with the question", () => {
   const subscriber = new Subscriber();
   receive(subscriber, started(), event("awaiting.clarification", { question: "Which city?", reply_token: "rpl_1", timeout_seconds: 120 }));
   Object.assign(subscriber.questions.get("rpl_1"), { sentAnswer: "answer", sentText: "Lyon\u202e" });
   assert.deepEqual(announcedTexts(receive(subscriber, resolution({ reply_token: "rpl_1", by: "reply" }))), ["You answered Lyon: Which city?"]);
 });
 
-test("after an own stop the person hears one sentence, and its questions close silently", () => {
+test("after stopping an agent, the person hears one sentence, and its questions close silently", () => {
   const stopped = () => event("session.cancelled", { summary_normal: "The session was stopped.", cancelled_by: "user", extensions: { sayso: { ended_by: "user" } } });
   const subscriber = new Subscriber();
   receive(subscriber, started(), confirmation());

@@ -32,14 +32,14 @@ pub(super) enum DisplayKey {
     Route(usize),
 }
 
-/// A question, as it is shown.
+/// A question as the display shows it.
 #[derive(Clone, Debug)]
 pub(crate) struct BrailleQuestion {
     pub(crate) number: u32,
     pub(crate) paragraphs: Vec<String>,
     /// The answers that can be given with keys. If there are none, the question has no answer line.
     pub(crate) answers: Vec<BrailleAnswer>,
-    /// Says on the answer line what to press.
+    /// The hint on the answer line that says what to press.
     pub(crate) hint: String,
     /// The word that moves the answers to other places on the second line.
     pub(crate) cancel: String,
@@ -52,7 +52,7 @@ pub(crate) struct BrailleAnswer {
     pub(crate) label: String,
     /// What a person would type to give this answer.
     pub(crate) command: String,
-    /// Says on the second line what to press.
+    /// The hint on the second line that says what to press.
     pub(crate) confirm_hint: String,
 }
 

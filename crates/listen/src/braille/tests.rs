@@ -81,7 +81,7 @@ fn a_question_interrupts_and_stays_until_it_is_closed() {
     add(&mut reader, "agent: Two.");
     assert_eq!(shown(&reader), "ask: Question 1: Send 5 euros?");
     assert_eq!(press(&mut reader, DisplayKey::Forward), "yes no routing key above your answer");
-    // The announcements can be read meanwhile, and the question comes back after them.
+    // The announcements can be read in the meantime, and the question comes back after them.
     assert_eq!(press(&mut reader, DisplayKey::Forward), "agent: One.");
     assert_eq!(press(&mut reader, DisplayKey::Forward), "agent: Two.");
     assert_eq!(press(&mut reader, DisplayKey::Forward), "ask: Question 1: Send 5 euros?");

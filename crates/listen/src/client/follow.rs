@@ -92,7 +92,7 @@ pub(super) const MAX_MESSAGE_BYTES: usize = 2 * 1024 * 1024;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// What happened to earlier subscriptions, as far as the next subscription request depends on it.
+/// The history of earlier subscriptions, as far as the next subscription request depends on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubscribeContext {
     /// The number of times that the hub closed the subscription because this consumer was too slow (§5.6.2).
@@ -136,7 +136,7 @@ impl SubscribeContext {
     }
 }
 
-/// What it means for the listener that the hub closed the subscription.
+/// The effect on the listener when the hub closes the subscription.
 pub(super) enum CloseEffect {
     /// The subscription can be resumed.
     Resumable,

@@ -33,7 +33,7 @@ pub(super) struct MessageSubscription {
 }
 
 /// An open connection with a subscription request and its response.
-struct Subscribed {
+struct OpenSubscription {
     connection: MessageConnection,
     request: String,
     response: String,
@@ -86,7 +86,7 @@ impl MessageSubscription {
             Ok(subscribed) => subscribed,
             Err(loss) => return AttemptOutcome::BeforeOpen(loss),
         };
-        let Subscribed { connection, request, response, terms } = subscribed;
+        let OpenSubscription { connection, request, response, terms } = subscribed;
         let (before_open, after_open) = match &terms {
             Some(_) => (Some(ConnectionEvent::Subscribed { request, accepted: response }), None),
             None => (None, Some(ConnectionEvent::Text(response))),
@@ -115,7 +115,7 @@ impl MessageSubscription {
         request: &impl Fn(SubscribeContext) -> String,
         events: &mpsc::Sender<ConnectionEvent>,
         was_open: bool,
-    ) -> Result<Subscribed, ConnectionLoss> {
+    ) -> Result<OpenSubscription, ConnectionLoss> {
         let mut open_connection = None;
         loop {
             let request = request(self.context.clone());
@@ -135,12 +135,17 @@ impl MessageSubscription {
                 .unwrap_or(Err(ConnectionLoss::Unreachable(ConnectionError::TimedOut)))?;
             let rejected = match Message::parse(&response) {
                 Some(Message::SubscriptionAccepted(terms)) => {
-                    return Ok(Subscribed { connection, request, response, terms: Some(Box::new(terms)) });
+                    return Ok(OpenSubscription {
+                        connection,
+                        request,
+                        response,
+                        terms: Some(Box::new(terms)),
+                    });
                 }
                 Some(Message::SubscriptionRejected(rejected)) => rejected,
                 // A program that only prints events (C-E11).
                 _ if self.process.is_some() => {
-                    return Ok(Subscribed { connection, request, response, terms: None });
+                    return Ok(OpenSubscription { connection, request, response, terms: None });
                 }
                 _ => return Err(ConnectionLoss::Refused(ConnectionError::NotAHub(None))),
             };

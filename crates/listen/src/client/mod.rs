@@ -2,7 +2,7 @@
 //!
 //! - `address`: the hub's address.
 //! - `http`: one request and its response.
-//! - `connection_error`: what can go wrong.
+//! - `connection_error`: the errors.
 //! - `manifest`: fetches and checks the hub's manifest.
 //! - `direct`: one connection without reconnecting, for programs that examine a producer.
 //! - `follow`: subscribes, receives and reconnects; HTTP and SSE.

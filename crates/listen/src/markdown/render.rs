@@ -40,7 +40,7 @@ impl Guard {
     }
 }
 
-/// What a source continues that was partly spoken before.
+/// The context of a source that continues text, a part of which was already spoken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RenderContext {
     pub(super) guard: Guard,

@@ -317,7 +317,7 @@ fn deeply_nested_elements_are_spoken() {
 
 /// The page announces what is new in `spoken`, so text that was announced must not change.
 #[test]
-fn what_the_page_announces_only_grows() {
+fn the_text_that_the_page_announces_only_grows() {
     let ends = DOCUMENT.char_indices().map(|(at, _)| at).chain([DOCUMENT.len()]);
     let mut before = String::new();
     for end in ends.step_by(7) {

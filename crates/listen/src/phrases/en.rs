@@ -72,7 +72,7 @@ catalogue! {
         /// Precedes an agent's id, as a part of a sentence.
         agent_id_label: "agent id",
         question_reason_label: "Why it asks:",
-        /// In front of a further text of the agent, among the details of a question.
+        /// In front of a further text from the agent, among the details of a question.
         agent_adds_label: "The agent adds:",
         /// The risk, as a sentence without its full stop.
         risk_low: "Low risk",
@@ -335,7 +335,7 @@ catalogue! {
         session_stopped(agent: &str): "{agent} was stopped.",
         session_ended_unknown(agent: &str): "{agent} has ended. How it ended is not known.",
         in_session(number: u32): "In session {number}:",
-        /// Precedes a text of one of several agents with the same name.
+        /// Precedes a text from one of several agents with the same name.
         agent_in_session(agent: &str, number: u32): "{agent}, session {number}:",
         state_idle(agent: &str): "{agent} is idle.",
         state_thinking(agent: &str): "{agent} is thinking.",
@@ -381,7 +381,7 @@ catalogue! {
         question_label(number: u32, agent: &str): "Question {number} from {agent}:",
         /// A name that nobody confirms.
         agent_with_id(name: &str, id: &str): "{name} (agent id {id})",
-        /// The agent `name`, as which the main agent of its session speaks.
+        /// An agent, and the main agent of its session, which speaks on its behalf.
         agent_for(name: &str, main: &str): "{name}, for {main}",
         agent_id_is(id: &str): "The agent's id is {id}.",
         /// How to contact the author of an agent, according to its verified manifest.

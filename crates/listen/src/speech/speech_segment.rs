@@ -21,7 +21,7 @@ seal::string_enum! {
         Important "important",
         /// Waits for its turn.
         Message "message",
-        /// Waits for its turn, and yields to messages of other programs.
+        /// Waits for its turn, and yields to messages from other programs.
         Text "text",
     }
 }

@@ -13,7 +13,7 @@ use super::ssip::{SsipConnection, SsipEvent, SsipEventKind};
 use crate::announcement_text::TextPart::{Agent, Sayso};
 use crate::{Announcement, AnnouncementKind, AnnouncementText, Phrases, sanitize};
 
-/// What a dispatcher received: commands, and the texts after `SPEAK`.
+/// The input of a dispatcher: commands, and the texts after `SPEAK`.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct DispatcherLog {
     commands: Vec<String>,

@@ -12,13 +12,13 @@ pub(super) struct AgentIdentity {
     name: String,
     /// Whether the hub confirms the name, or a verified manifest names the agent.
     pub(super) is_verified: bool,
-    /// The main producer of the session, if this is another one: its id, and its label.
+    /// The id and label of the session's main producer, if it is not this agent.
     main_producer: Option<(String, String)>,
 }
 
 impl AgentIdentity {
-    /// Returns the name for announcements. A name that nobody confirms is followed by the agent's id. If the session's agent
-    /// speaks as this one, that agent is named as well.
+    /// Returns the name for announcements. A name that nobody confirms is followed by the agent's id. If another producer's name is
+    /// not verified, the session's main producer is named as well.
     pub(super) fn label(&self, phrases: &Phrases) -> String {
         match &self.main_producer {
             Some((_, main)) if !self.is_verified => phrases.agent_for(&self.own_label(phrases), main),
@@ -26,8 +26,8 @@ impl AgentIdentity {
         }
     }
 
-    /// Returns whose session it is: the main producer, which may be this agent.
-    pub(super) fn main(&self) -> Self {
+    /// Returns the identity of the session's main producer, which may be this agent.
+    pub(super) fn main_producer_identity(&self) -> Self {
         match &self.main_producer {
             None => self.clone(),
             Some((id, _)) => {
@@ -74,14 +74,14 @@ impl AgentIdentity {
     }
 }
 
-/// What the hub says about an agent's manifest, which it has verified.
+/// The hub's statement about an agent's manifest that it has verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct VerifiedManifest {
     contact: Option<String>,
 }
 
 impl VerifiedManifest {
-    /// Reads what the hub says in a session's first event.
+    /// Reads the hub's statement in a session's first event.
     pub(super) fn read(event: &Event) -> Option<Self> {
         read_hub_extension(event, |sayso| {
             let manifest = sayso.member("manifest")?;

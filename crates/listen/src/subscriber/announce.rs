@@ -103,7 +103,7 @@ impl Subscriber {
                 let is_ended_by_person = self.has_hub && ended_by.as_deref() == Some("user");
                 let is_own_stop = is_ended_by_person
                     && self.session_mut(&session).is_some_and(|session| session.is_stopping);
-                // The hub wrote the text. That the session was stopped is said below.
+                // The hub wrote the text. The stop of the session is announced below.
                 let summary_text = if is_ended_by_person {
                     wording::after_stop_text(phrases, summary_text)
                 } else {

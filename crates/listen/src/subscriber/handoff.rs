@@ -20,7 +20,7 @@ pub struct ListenerHandoff {
     pub agent_name: String,
     /// The agent's reason, sanitized.
     pub reason: String,
-    /// The context for whoever takes over, sanitized, one member per line.
+    /// The context for the person who takes over, sanitized, one member per line.
     pub context: Vec<String>,
     /// Whether the person has answered it and the outcome is not known yet.
     pub is_answered: bool,
@@ -31,7 +31,7 @@ pub struct ListenerHandoff {
     clock_skew_ms: i64,
 }
 
-/// What the hub says about the outcome of a hand-off.
+/// The hub's report of a hand-off's outcome.
 struct HandoffOutcome {
     token: String,
     outcome: String,
@@ -248,7 +248,7 @@ fn context_lines(json: &str) -> Vec<String> {
 }
 
 impl Subscriber {
-    /// Returns an announcement of a hand-off with the context for whoever takes over.
+    /// Returns an announcement of a hand-off with the context for the person who takes over.
     pub fn handoff_details(&self, number: u32, now: UnixMillis) -> Option<Announcement> {
         let handoff = self.handoffs().find(|handoff| handoff.number == number)?;
         let mut text = self.describe_handoff(handoff, now);

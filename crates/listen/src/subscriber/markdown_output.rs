@@ -1,4 +1,4 @@
-//! Outputs in Markdown: their text is made speakable before it is cut into sentences, so that no element is torn.
+//! Outputs in Markdown: their text is made speakable before it is cut into sentences, so that no element is split.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) struct MarkdownOutput {
     stream: MarkdownStream,
     /// The number of characters of speakable text so far. It replaces the position in the agent's text.
     spoken_chars: u64,
-    /// Since when a block has been held.
+    /// When the current block began to be held.
     held_since: Option<UnixMillis>,
     /// The latest chunk, used as a template for events with text that is released later.
     last_event: Event,

@@ -118,7 +118,7 @@ pub struct Subscriber {
     closed_reply_tokens: RecentIds,
     /// Extended deadlines that arrived before their questions.
     early_deadlines: VecDeque<(String, UnixMillis)>,
-    /// When a question was last closed for another reason than this person's answer.
+    /// When a question was last closed for a reason other than this person's answer.
     last_unexpected_close: Option<UnixMillis>,
     /// The question that an answer without a number is for, and since when.
     answer_target: Option<(u32, UnixMillis)>,
@@ -475,7 +475,7 @@ impl Subscriber {
             }
         }
         self.last_session_number += 1;
-        let main = identity.main();
+        let main = identity.main_producer_identity();
         let label = main.label(self.phrases);
         let mut session = ObservedSession::new(self.last_session_number, event, label, main, now);
         if !identity.is_main() {

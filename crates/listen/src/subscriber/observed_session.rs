@@ -50,7 +50,7 @@ pub struct ObservedSession {
     /// The highest sequence number received.
     pub(super) last_sequence_number: Option<u64>,
     pub(super) disorder_reported: bool,
-    /// The position in an output before which text is missing.
+    /// The position in an output where text resumes after a gap.
     pub(super) gap_position: Option<u64>,
     /// A state that will be announced if it lasts.
     pub(super) held_state: Option<(UnixMillis, Announcement)>,
@@ -59,11 +59,11 @@ pub struct ObservedSession {
     pub(super) held_progress: Option<(UnixMillis, Announcement)>,
     pub(super) last_progress: Option<(UnixMillis, String)>,
     outputs: VecDeque<OutputCursor>,
-    /// What the agent said besides what was announced.
+    /// Facts from the agent's events that are not announced; `details` and `tools` read them.
     pub(super) facts: SessionFacts,
     /// Whether text of an output was received.
     pub(super) has_output: bool,
-    /// Text that waits for its summary.
+    /// Output text held back in case the agent summarizes it.
     pub(super) held_output: HeldOutput,
 }
 
@@ -107,8 +107,8 @@ impl ObservedSession {
         }
     }
 
-    /// Whether the session is known to be open. After a gap, that is unknown until one of its events arrives.
-    pub(crate) fn is_confirmed(&self) -> bool {
+    /// Whether the session's state is known, that is, no gap is pending. After a gap, it is unknown until one of its events arrives.
+    pub(crate) fn is_current(&self) -> bool {
         self.stale_at.is_none()
     }
 

@@ -30,7 +30,7 @@ pub struct ListenerQuestion {
     pub call: Option<QuestionCall>,
     /// Further details from the agent: sanitized, one per line.
     pub details: Vec<String>,
-    /// sayso's own details, one per line: the agent's id and the call. No text of the agent replaces them.
+    /// sayso's own details, one per line: the agent's id and the call. No text from the agent replaces them.
     pub hub_details: Vec<String>,
     /// When it was asked.
     pub asked_at: UnixMillis,

@@ -1,4 +1,4 @@
-//! What an agent says about its sessions besides what is announced. `details` and `tools` read it.
+//! Facts from the agent's events that are not announced. `details` and `tools` read them.
 
 use std::collections::BTreeMap;
 
@@ -258,7 +258,7 @@ impl Subscriber {
     }
 }
 
-/// Returns how long a session took and how many tools it used, as far as the agent says so.
+/// Returns how long a session took and how many tools it used, if the agent reports it.
 pub(super) fn totals_text(phrases: &Phrases, duration_ms: Option<u64>, tool_count: Option<u64>) -> String {
     let took = duration_ms.and_then(|millis| i64::try_from(millis).ok()).filter(|millis| *millis >= 1000);
     let took = took.map(|millis| phrases.took(&wording::duration_text(phrases, millis)));

@@ -420,7 +420,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
 }
 
 /// Returns the warnings about the action that belong to the question, and what the details add: the risk, and whether the action can
-/// be undone. No text of the agent replaces the statement that it cannot be undone, unless the consequence is exactly
+/// be undone. No text from the agent replaces the statement that it cannot be undone, unless the consequence is exactly
 /// this sentence or one with the same meaning.
 fn risk_texts(phrases: &Phrases, question: &ListenerQuestion) -> (String, String) {
     let QuestionBody::Confirmation { risk, reversibility, consequence, .. } = &question.body else {

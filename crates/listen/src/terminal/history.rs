@@ -1,4 +1,4 @@
-//! What was announced before, for the commands `repeat`, `last` and `history`.
+//! Earlier announcements, for the commands `repeat`, `last` and `history`.
 
 use std::collections::VecDeque;
 

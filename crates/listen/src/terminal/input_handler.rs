@@ -26,9 +26,9 @@ pub(super) enum TerminalAction {
     ChangeRate {
         faster: bool,
     },
-    /// Says the latest announcement again.
+    /// Repeats the latest announcement.
     RepeatLast,
-    /// Says the latest announcements with their times.
+    /// Repeats the latest announcements with their times.
     Recall(usize),
     Quit,
 }
@@ -87,7 +87,7 @@ pub(super) fn handle_line(
             }
         }
         ParsedInput::Code(number) => vec![TerminalAction::Say(subscriber.read_code(number))],
-        // Without such a question, the number is that of a session.
+        // Without such a question, the number refers to a session.
         ParsedInput::Details(number)
             if !subscriber
                 .questions()
@@ -489,7 +489,7 @@ pub(super) fn session_status_lines(subscriber: &Subscriber, now: UnixMillis) -> 
     let has_several = subscriber.sessions().nth(1).is_some();
     sessions_by_parent(subscriber).into_iter().map(move |session| {
         let activity = match session.activity.as_str() {
-            _ if !session.is_confirmed() => phrases.activity_unconfirmed,
+            _ if !session.is_current() => phrases.activity_unconfirmed,
             "" => phrases.activity_unknown,
             activity => activity,
         };

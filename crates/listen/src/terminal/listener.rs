@@ -380,7 +380,7 @@ impl<W: Write> TerminalListener<W> {
         }
     }
 
-    /// Says the latest announcement again. If it was about a question, reads the open questions instead, with the
+    /// Repeats the latest announcement. If it was about a question, reads the open questions instead, with the
     /// time that is left now. Otherwise, adds that they are open.
     fn repeat_last(&mut self) {
         let open: Vec<u32> = self

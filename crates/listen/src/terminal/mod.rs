@@ -3,7 +3,7 @@
 //! - `input_parser`: parses a typed line; `input_handler`: decides what the line does now; `answer_detector`: recognizes lines
 //!   that only sound like an answer.
 //! - `handoff_commands`: the commands about hand-offs.
-//! - `history`: what was announced before.
+//! - `history`: earlier announcements.
 //! - `listener`: handles events, input and announcements, one at a time; `reconnect`: catches up after a lost connection.
 //! - `subscription_terms`: describes the hub's terms; `announcement_format`: formats announcements as lines or JSON; `speech_output`: speaks
 //!   them; `braille_output`: shows them on a braille display.
@@ -176,7 +176,7 @@ pub fn stdin_lines() -> mpsc::Receiver<String> {
     input
 }
 
-/// Reads the next line. A line that is too long is replaced by a text that is no command, so that no part of it is executed.
+/// Reads the next line. A line that is too long is replaced by a text that is not a command, so that no part of it is executed.
 fn next_line(input: &mut impl BufRead) -> Option<String> {
     let mut line = Vec::new();
     let read = input.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);

@@ -61,7 +61,7 @@ impl CatchUp {
         self.has_received
     }
 
-    /// Returns the introduction to the missed events the first time it is called, and `None` after that.
+    /// Returns the introduction to the missed events once. Returns `None` afterwards, or if a gap was announced.
     pub(super) fn take_introduction(&mut self, phrases: &Phrases) -> Option<Announcement> {
         let text = if self.resumed { phrases.missed_events_follow } else { phrases.current_status_follows };
         (!std::mem::replace(&mut self.is_introduced, true))

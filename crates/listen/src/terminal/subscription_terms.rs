@@ -4,7 +4,7 @@ use aaep::message::Message;
 
 use crate::{Phrases, Preferences};
 
-/// What to announce about the terms, and the rate that was requested.
+/// The announcement about the terms, and the rate that was requested.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TermsSummary {
     pub(super) notices: Vec<String>,

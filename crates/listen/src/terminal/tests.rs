@@ -18,7 +18,7 @@ use crate::client::{Address, ConnectionEvent};
 use crate::{Announcement, Preferences, SpeechSynthesizer, Subscriber, SubscriberLimits};
 
 pub(super) const NOW: UnixMillis = UnixMillis::new(1_779_631_200_000);
-/// When the questions were asked: so long ago that an answer need not name them.
+/// When the questions were asked. It is long enough ago that an answer need not name them.
 const ASKED_AT: UnixMillis = NOW.saturating_sub(1000);
 /// The context of `sayso listen`, which accepts no requests to an agent.
 pub(super) const LISTEN_CONTEXT: InputContext =

@@ -88,7 +88,7 @@ impl DisputeQuestion {
             let statement = foreign_text(&one_line(statement, MAX_STATEMENT_CHARS));
             sentences.push(phrases.dispute_statement(&statement));
         }
-        sentences.push(phrases.is_it_justified().to_owned());
+        sentences.push(phrases.dispute_question().to_owned());
         sentences.join(" ")
     }
 }

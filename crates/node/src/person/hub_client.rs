@@ -21,13 +21,13 @@ pub(crate) enum HubError {
     /// The hub refused the request.
     #[error("the hub refused it: {title}")]
     Refused { status: u16, title: String },
-    /// The hub has another receipt key than before, so its answers cannot be verified.
-    #[error("its receipt key has changed; if that is right, start the node again")]
+    /// The hub's receipt key has changed, so its answers cannot be verified.
+    #[error("its receipt key has changed; if that is expected, restart the node")]
     KeyChanged,
-    /// The person stopped the session, so nothing more is told or asked in it.
+    /// The person stopped the session, so nothing more is announced or asked in it.
     #[error("the person stopped the session")]
     Stopped,
-    /// The end of the session was told.
+    /// The end of the session was announced.
     #[error("the session has ended")]
     Ended,
 }

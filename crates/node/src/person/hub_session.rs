@@ -1,4 +1,4 @@
-//! The hub's session that belongs to an ASP session, and what waits to be told in it.
+//! The hub's session that belongs to an ASP session, and the events that wait to be announced in it.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,16 +19,16 @@ pub(crate) struct HubSession {
     pub(crate) state: tokio::sync::Mutex<HubSessionState>,
 }
 
-/// What is known about the hub's session.
+/// The state of the hub's session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HubSessionState {
     /// The id of the hub's session, unless it has not begun or has ended.
     pub(crate) id: Option<String>,
     /// How many sessions of the hub were started for the ASP session.
     pub(crate) started_count: u32,
-    /// Whether the person stopped it. Nothing more is told or asked then.
+    /// Whether the person stopped it. If so, nothing more is announced or asked.
     pub(crate) is_stopped: bool,
-    /// Whether the end of the ASP session was told.
+    /// Whether the end of the ASP session was announced.
     pub(crate) is_ended: bool,
 }
 
@@ -123,7 +123,7 @@ impl HubSession {
         if !queue.has_missed {
             return Some(next.clone());
         }
-        let text = LocalizedText::new(|phrases| phrases.missed().to_owned());
+        let text = LocalizedText::new(|phrases| phrases.some_events_not_reported().to_owned());
         Some(NarrationEvent {
             key: format!("missed-{}", next.key),
             kind: EventKind::Progress { percent: None },
@@ -148,7 +148,7 @@ impl HubSession {
         queue.has_missed = false;
     }
 
-    /// Ends the sending task, unless an event was added meanwhile.
+    /// Ends the sending task, unless an event was added in the meantime.
     pub(crate) fn finish_sending(&self) -> bool {
         let mut queue = self.queue();
         queue.is_sending = !queue.waiting.is_empty();

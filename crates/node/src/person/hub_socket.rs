@@ -12,7 +12,7 @@ use futures_util::{SinkExt, StreamExt};
 use seal::json::{JsonValue, Tape, write_object};
 use tokio::sync::Notify;
 
-/// Maximum size of a message of the hub, in bytes.
+/// Maximum size of a message from the hub, in bytes.
 const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 /// The delays between connection attempts.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
@@ -22,12 +22,12 @@ const REASON_TIMEOUT: Duration = Duration::from_secs(2);
 /// Follows sessions of the hub.
 #[derive(Debug)]
 pub(super) struct HubSocket {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     task: Mutex<Option<tokio::task::AbortHandle>>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedState {
     http: HttpClient,
     sessions: Mutex<HashMap<String, FollowedSession>>,
     /// A session was added.
@@ -46,7 +46,8 @@ struct FollowedSession {
 
 impl HubSocket {
     pub(super) fn new(http: HttpClient) -> Self {
-        let shared = Shared { http, sessions: Mutex::default(), added: Notify::new(), ended: Notify::new() };
+        let shared =
+            SharedState { http, sessions: Mutex::default(), added: Notify::new(), ended: Notify::new() };
         Self { shared: Arc::new(shared), task: Mutex::new(None) }
     }
 
@@ -91,7 +92,7 @@ impl Drop for HubSocket {
     }
 }
 
-impl Shared {
+impl SharedState {
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, FollowedSession>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -110,7 +111,7 @@ impl Shared {
         .collect()
     }
 
-    /// Handles a message of the hub.
+    /// Handles a message from the hub.
     fn handle(&self, text: &str) {
         let mut tape = Tape::default();
         let Ok(doc) = tape.read(text) else { return };
@@ -128,7 +129,7 @@ impl Shared {
     }
 }
 
-async fn run(shared: Arc<Shared>) {
+async fn run(shared: Arc<SharedState>) {
     let mut backoff = BACKOFF;
     loop {
         let opened = shared.http.open_websocket("/agent/v1/ws", Some("sayso.agent.v1"), MAX_MESSAGE_BYTES);
@@ -149,7 +150,7 @@ async fn run(shared: Arc<Shared>) {
 }
 
 /// Follows the sessions on one connection until it ends.
-async fn serve(shared: &Shared, mut socket: WebSocket) {
+async fn serve(shared: &SharedState, mut socket: WebSocket) {
     loop {
         for call in shared.take_calls() {
             if socket.send(call).await.is_err() {

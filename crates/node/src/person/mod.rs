@@ -2,8 +2,8 @@
 //!
 //! - [`Person`]: the hub's agent API.
 //! - `hub_client`, `hub_socket`: requests, and the WebSocket that keeps sessions alive.
-//! - `hub_session`: the hub's session that belongs to an ASP session, and what waits to be told in it.
-//! - `questions`: the texts of questions about messages. `dispute_question`: that of a question about a dispute. `phrases`: the languages.
+//! - `hub_session`: the hub's session that belongs to an ASP session, and the events that wait to be announced in it.
+//! - `questions`: the texts of questions about messages. `dispute_question`: the text of a question about a dispute. `phrases`: the languages.
 
 mod dispute_question;
 mod hub_client;
@@ -39,7 +39,7 @@ use crate::records::ConsentRequest;
 const REPLY_WAIT: Duration = Duration::from_secs(25);
 /// The delays between attempts to reach the hub.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
-/// How often a call is announced to a hub that does not answer. The session is locked meanwhile.
+/// How often a call is announced to a hub that does not answer. The session is locked during that time.
 const CALL_ATTEMPTS: u32 = 3;
 
 /// Where the person is asked.
@@ -68,7 +68,7 @@ pub(crate) struct PersonQuestion {
     pub(crate) subject: String,
     pub(crate) own_agent: AgentUri,
     pub(crate) peer: Arc<AgentCard>,
-    /// Whether the operator pinned the peer's card. Otherwise, it was pinned when the peer was first met.
+    /// Whether the operator pinned the peer's card. Otherwise, it was pinned on first contact.
     pub(crate) is_pinned_by_operator: bool,
     /// Our own trust in the peer.
     pub(crate) score: TrustScore,
@@ -87,7 +87,7 @@ pub(crate) struct BoundCall {
     pub(crate) arguments: String,
 }
 
-/// What a question is about.
+/// The kinds of questions.
 #[derive(Clone, Debug)]
 pub(crate) enum QuestionKind {
     /// Our agent wants to make this commitment.
@@ -149,7 +149,7 @@ impl Person {
         self.socket.follow(hub_session);
     }
 
-    /// Lets go of a session of the hub that has ended.
+    /// Stops following a session of the hub that has ended.
     pub(crate) fn unfollow(&self, hub_session: &str) {
         self.socket.unfollow(hub_session);
     }
@@ -163,7 +163,7 @@ impl Person {
     pub(crate) async fn report(&self, hub_session: &str, event: &str, key: &str) -> Result<(), HubError> {
         let path = format!("/agent/v1/sessions/{hub_session}/events");
         match self.client.post(&path, event, key).await {
-            // The event was reported before a restart, in other words.
+            // The event was reported before a restart, with a different text.
             Err(error) if error.is_conflict() => Ok(()),
             result => result.map(drop),
         }
@@ -284,7 +284,7 @@ impl Person {
         tracing::error!(
             target: "sayso::log",
             kind = "asp.hub_key_changed",
-            "The hub has another receipt key than before. Nobody is asked until the node is started again."
+            "The hub's receipt key has changed. Nobody is asked until the node is restarted."
         );
         Err(HubError::KeyChanged)
     }

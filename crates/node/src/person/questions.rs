@@ -23,7 +23,7 @@ const MAX_NAME_CHARS: usize = 60;
 /// The longest time that the hub waits for an answer, in seconds.
 const MAX_TIMEOUT_SECONDS: u64 = 86_400;
 
-/// The other side in the words of a person.
+/// The names for the other side in texts for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PeerName {
     /// The name in its card.
@@ -45,7 +45,7 @@ impl PeerName {
     }
 }
 
-/// Writes a text of somebody else in one line of at most this length, without control characters.
+/// Writes somebody else's text in one line of at most this length, without control characters.
 pub(crate) fn one_line(text: &str, max_chars: usize) -> String {
     let words: Vec<&str> = text
         .split(|char: char| char.is_whitespace() || char.is_control())
@@ -115,7 +115,7 @@ impl PersonQuestion {
         }))
     }
 
-    /// Who the other side is, and what is promised by whom until when.
+    /// Who the other side is, and who promises what by which deadline.
     fn action(
         &self,
         phrases: &dyn Phrases,
@@ -215,7 +215,7 @@ pub(super) fn write_timeout(timeout: Duration, writer: &mut JsonWriter) {
     writer.key("timeout_seconds").integer(i64::try_from(seconds).unwrap_or(1));
 }
 
-/// Returns a text of an agent as one phrase. It cannot form sentences of its own that sound like ours.
+/// Returns a text from an agent as one phrase. It cannot form sentences of its own that sound like ours.
 pub(super) fn foreign_text(text: &str) -> String {
     let mut phrase = String::new();
     let words: Vec<&str> = text.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! What the agent's own program does.
+//! The routes for the agent's own program.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::route::Route;
 use crate::send::{InvitationRequest, SendOutcome};
 
 impl NodeService {
-    /// Responds to a request of the agent's own program.
+    /// Responds to a request from the agent's own program.
     pub(super) async fn respond_to_agent(
         &self,
         head: &RequestHead,

@@ -1,4 +1,4 @@
-//! Which peer sends a request: its access token, its DPoP proof, and its card.
+//! Authenticates the peer that sends a request by its access token, its DPoP proof, and its card.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl NodeService {
     /// Checks that the sender of a request holds the key of a card, and uses the proof up.
     pub(super) fn check_holder(&self, head: &RequestHead, card: &AgentCard) -> Result<(), HttpResponse> {
         if token_of(head) != Some(&access_token(card.dpop_key())) {
-            return Err(self.challenge("the token is not that of the card's key", "invalid_token"));
+            return Err(self.challenge("the token was not issued for the card's key", "invalid_token"));
         }
         self.check_proof(head, card, |_| Ok(()))
     }
@@ -113,7 +113,7 @@ impl NodeService {
         let _fetch = self.0.card_fetches.try_acquire().map_err(busy)?;
         let card = self.0.fetch_peer_card(&agent).await.map_err(refuse)?;
         if token_of(head) != Some(&access_token(card.dpop_key())) {
-            return Err(self.challenge("the token is not that of the card's key", "invalid_token"));
+            return Err(self.challenge("the token was not issued for the card's key", "invalid_token"));
         }
         // Only the holder of its key can make this node pin a card.
         self.accept_proof(head, &card)?;

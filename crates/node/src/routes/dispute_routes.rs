@@ -1,4 +1,4 @@
-//! Reads what the agent's own program says about disputes.
+//! Reads the requests of the agent's own program about disputes.
 
 use asp::MessageId;
 use asp::dispute::{DisputeReason, Severity, Verdict};
@@ -29,7 +29,7 @@ pub(super) fn read_dispute(body: &str) -> Result<DisputeRequest, HttpResponse> {
     })
 }
 
-/// Reads how a dispute ends. Returns `None` if the person is to be asked again.
+/// Reads how a dispute ends. Returns `None` if the person must be asked again.
 pub(super) fn read_verdict(body: &str) -> Result<Option<(Verdict, String)>, HttpResponse> {
     let mut tape = Tape::default();
     let doc = tape.read(body).map_err(|error| malformed(&format!("The body is not JSON: {error}.")))?;

@@ -4,7 +4,7 @@
 //! - `authentication`: which peer sends a request.
 //! - `peer_routes`, `registry`: for other nodes.
 //! - `agent_routes`, `dispute_routes`: for the agent's own program.
-//! - `responses`: responses that several routes give.
+//! - `responses`: responses that several routes share.
 
 mod agent_routes;
 mod authentication;
@@ -106,7 +106,7 @@ impl NodeService {
         if let Some(principal) = &request.principal
             && !matches!(principal.role, Role::Agent | Role::Admin)
         {
-            return Err(HttpResponse::problem(StatusCode::Forbidden, "The token must be that of an agent."));
+            return Err(HttpResponse::problem(StatusCode::Forbidden, "The token must belong to an agent."));
         }
         let body = responses::read_text(request.body)?;
         let response = match &route {

@@ -1,4 +1,4 @@
-//! What other nodes do: send messages, and read the messages of their sessions.
+//! The routes for other nodes: they send messages, and read the messages of their sessions.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::peer_client::ASP_JSON;
 use crate::receive::ReceiveReply;
 
 impl NodeService {
-    /// Responds to a request of a peer that has proven who it is.
+    /// Responds to a request from a peer that has proven its identity.
     pub(super) async fn respond_to_peer(
         &self,
         head: &RequestHead,

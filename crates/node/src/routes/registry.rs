@@ -61,7 +61,7 @@ impl NodeService {
             problem(StatusCode::UnprocessableContent, "schema_unsupported", &error.to_string())
         })?;
         if last_path_part(card.agent_id()) != name {
-            let reason = "the card is that of another agent";
+            let reason = "the card belongs to another agent";
             return Err(problem(StatusCode::UnprocessableContent, "unauthorized", reason));
         }
         self.check_holder(head, &card)?;

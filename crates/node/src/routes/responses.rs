@@ -1,4 +1,4 @@
-//! Responses that several routes give.
+//! Responses that several routes share.
 
 use asp::{AgentCard, SessionId};
 use wire::http::{HttpResponse, StatusCode};

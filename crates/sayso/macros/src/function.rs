@@ -26,7 +26,7 @@ pub(crate) struct Argument<'f> {
     pub(crate) binding: ArgumentBinding,
 }
 
-/// What an answer is bound to, for one argument.
+/// The form of one argument to which an answer is bound.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ArgumentBinding {
     /// The argument's value.

@@ -58,7 +58,7 @@ pub enum NodeError {
     #[error("the node is not available: {0}")]
     Unavailable(String),
     /// The response is not one that a node gives.
-    #[error("the response is not that of an ASP node: {0}")]
+    #[error("the response does not come from an ASP node: {0}")]
     UnexpectedResponse(String),
 }
 

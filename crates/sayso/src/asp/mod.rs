@@ -6,7 +6,7 @@
 //! - [`Node`]: the node. It opens sessions with other agents and lists them.
 //! - [`AspSession`]: one session: send messages, wait for what happens next, and get the transcript.
 //! - [`SessionView`], [`SessionMessage`]: what the node knows about a session, and one message of it.
-//! - [`NodeError`]: what went wrong.
+//! - [`NodeError`]: why a request failed.
 //! - [`message`]: the bodies of messages, such as [`message::Propose`] and [`message::Commit`].
 //!
 //! ```

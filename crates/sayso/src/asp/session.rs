@@ -43,7 +43,7 @@ pub struct AspSession {
     is_over: bool,
 }
 
-/// What became of a message.
+/// The outcome of sending a message.
 ///
 /// ```
 /// use sayso::asp::message::Close;
@@ -128,7 +128,7 @@ impl AspSession {
             .ok_or_else(|| NodeError::UnexpectedResponse("it has no message id".to_owned()))
     }
 
-    /// Waits until the person has answered, and returns what became of the question.
+    /// Waits until the person has answered, and returns the outcome of the question.
     pub async fn wait_for_consent(&self, reply_token: &str) -> Result<ConsentStatus, NodeError> {
         let mut query = String::new();
         loop {
@@ -160,8 +160,8 @@ impl AspSession {
     }
 
     /// Waits for the next message of either side. Returns `None` when the session has ended. The first call starts with the
-    /// first message. A message of this side that lost a race against one of the peer can be followed by another one at the
-    /// same position.
+    /// first message. A message from this side that lost a race against one from the peer can be followed by another one at
+    /// the same position.
     pub async fn next_message(&mut self) -> Result<Option<SessionMessage>, NodeError> {
         loop {
             if let Some(message) = self.queue.pop_front() {
@@ -175,7 +175,7 @@ impl AspSession {
         }
     }
 
-    /// Waits for the next change: a message, another state, an answer of a person, a delivery or a refusal. The messages in the
+    /// Waits for the next change: a message, another state, a person's answer, a delivery or a refusal. The messages in the
     /// view are those that this value has not returned before. The first call returns the session as it is now. After the end,
     /// returns the last view again.
     pub async fn next_change(&mut self) -> Result<SessionView, NodeError> {

@@ -1,4 +1,4 @@
-//! What the node says about a session.
+//! A node's view of a session.
 
 use ::asp::message::{Authenticator, Body, Envelope};
 use ::asp::state_machine::State;
@@ -53,7 +53,7 @@ pub struct SessionView {
     /// Messages of this side that were rolled back, because the peer refused them or its own message came first. Only
     /// [`AspSession::next_change`](super::AspSession::next_change) knows them.
     pub rolled_back: Vec<MessageId>,
-    /// What became of the last question to a person.
+    /// The outcome of the last question to a person.
     pub consent: Option<ConsentStatus>,
     /// Messages of this side that the peer or a person refused since the node started, the latest last.
     pub refusals: Vec<PeerRefusal>,
@@ -85,7 +85,7 @@ pub enum WaitingFor {
     Nothing,
 }
 
-/// What became of a question to a person.
+/// The outcome of a question to a person.
 ///
 /// ```
 /// # fn show(status: &sayso::asp::ConsentStatus) {
@@ -141,7 +141,7 @@ pub struct SessionOutcome {
     pub ended_at: Option<Timestamp>,
     /// The status of the last commitment, such as `fulfilled`.
     pub commitment_status: Option<String>,
-    /// What became of each obligation.
+    /// The outcome of each obligation.
     pub obligations: Vec<ObligationResult>,
     /// Whether this side broke the agreement.
     pub is_broken_by_this_side: bool,
@@ -149,7 +149,7 @@ pub struct SessionOutcome {
     pub is_broken_by_peer: bool,
 }
 
-/// What became of an obligation.
+/// The outcome of an obligation.
 ///
 /// ```
 /// # fn show(obligation: &sayso::asp::ObligationResult) {

@@ -44,7 +44,7 @@ enum ToolRun<'s> {
     Open(ToolCall<'s>),
 }
 
-/// Resolves when the hub has answered a question.
+/// An open question.
 type QuestionFuture<'s> = Pin<Box<dyn Future<Output = SettledQuestion> + Send + 's>>;
 
 enum SettledQuestion {
@@ -179,7 +179,7 @@ impl<'s> SessionDriver<'s> {
         }
     }
 
-    /// Denies a call that could not be announced.
+    /// Denies a call because of an error: the question failed, or the call could not be announced.
     fn deny(
         &mut self,
         run: String,

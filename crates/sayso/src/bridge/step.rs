@@ -34,7 +34,7 @@ pub(crate) enum StepKind {
     Think(LocalizedText),
     Decide(LocalizedText),
     ChangeState(StateChange),
-    /// A model is called. While a tool runs this is reported as progress, because the state is that of the tool.
+    /// A model is called. While a tool runs this is reported as progress, because the tool determines the state.
     ModelCall(LocalizedText),
     Progress(ProgressUpdate),
     Tool {

@@ -75,11 +75,11 @@ impl RemoteHubBuilder {
         /// For an `https://` hub, trusts only the certificates in this PEM file. The default is the system's trust store.
         ca_file(file: impl Into<PathBuf>) => ca_file = Some(file.into());
 
-        /// For a hub that demands a certificate of its clients, presents the one in this PEM file, with the private key in another.
+        /// For a hub that demands a certificate from its clients, presents the one in this PEM file, with the private key in another.
         client_certificate(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) => client_certificate = Some((certificate.into(), key.into()));
 
         /// Publishes this manifest of the agent at the hub (§5.10): JSON, or the compact JWS that `sayso manifest sign` prints. Its
-        /// `agent_id` must be that of the token. The events of later sessions contain its address. If it is signed with a key that
+        /// `agent_id` must be the token's. The events of later sessions contain its address. If it is signed with a key that
         /// the hub's operator trusts, people hear its `agent_name` as a verified name.
         manifest(document: impl Into<String>) => manifest = Some(document.into());
 

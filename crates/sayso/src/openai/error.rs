@@ -116,7 +116,7 @@ fn describe_endpoint_error(status: Option<u16>) -> String {
     }
 }
 
-/// What is invalid in an agent's setup.
+/// The reason why an agent's setup is invalid.
 ///
 /// ```
 /// assert_eq!(sayso::openai::SetupError::Key.to_string(), "the API key contains characters that cannot be sent in an HTTP header");
@@ -155,7 +155,7 @@ pub enum SetupError {
     Request(#[source] SharedError),
 }
 
-/// What is malformed in an endpoint's response.
+/// The reason why an endpoint's response is malformed.
 ///
 /// ```
 /// assert_eq!(sayso::openai::ResponseError::NotUtf8.to_string(), "the answer is not UTF-8");

@@ -155,7 +155,7 @@ impl Arguments {
         self.with_member(name, |value| value.as_bool()).flatten()
     }
 
-    /// Returns a member for display: a text as it is, any other value as JSON, and `nothing` if it is missing.
+    /// Returns a member for display: a text unchanged, any other value as JSON, and `nothing` if it is missing.
     pub fn display_text(&self, name: &str) -> String {
         let text = self.with_member(name, |value| {
             value.text().map_or_else(|| value.source().to_owned(), std::borrow::Cow::into_owned)

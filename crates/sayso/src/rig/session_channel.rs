@@ -61,7 +61,7 @@ impl Drop for SessionChannel {
     }
 }
 
-/// A request of a tool or a hook to the session.
+/// A request from a tool or a hook to the session.
 pub(super) struct SessionRequest {
     kind: RequestKind,
     /// Sends the answer: whether the request is allowed.

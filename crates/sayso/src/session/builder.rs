@@ -189,7 +189,7 @@ impl SessionBuilder {
         summary.write_summaries(&mut out, redactor);
         options.write_with_urgency(false, &mut out);
         if self.publishes_request {
-            summary.write_in_same_languages(&mut out, redactor, "request_text", &request);
+            summary.write_companion_text(&mut out, redactor, "request_text", &request);
         }
         if let Some(person) = &self.person {
             member::text(&mut out, "requested_by", &format!("user:{person}"));

@@ -41,7 +41,7 @@ impl Completion {
 
     pub(super) fn write(&self, out: &mut TapeWriter, redactor: &CountingRedactor) {
         self.summary.write_summaries(out, redactor);
-        self.summary.write_optional_in_same_languages(
+        self.summary.write_optional_companion_text(
             out,
             redactor,
             "output_summary",
@@ -141,7 +141,7 @@ impl Failure {
         self.summary.write_summaries(out, redactor);
         member::optional_text(out, "error_code", self.code.as_deref());
         member::optional_text(out, "error_uri", self.help_uri.as_deref());
-        self.summary.write_optional_in_same_languages(
+        self.summary.write_optional_companion_text(
             out,
             redactor,
             "remediation_hint",
@@ -203,7 +203,7 @@ impl Cancellation {
         member::text(out, "cancelled_by", self.cancelled_by.as_str());
         member::optional_text(out, "cancellation_reason", self.reason.as_deref());
         self.summary.write_summaries(out, redactor);
-        self.summary.write_optional_in_same_languages(
+        self.summary.write_optional_companion_text(
             out,
             redactor,
             "partial_result",

@@ -165,7 +165,7 @@ impl std::fmt::Debug for Invitation {
 impl Session {
     /// Returns a handle that speaks as another producer of this session, which [`SessionBuilder::producer`](crate::SessionBuilder::producer)
     /// has added. Each producer has its own state, tools, outputs and questions, and a yes to one producer's question permits
-    /// no call of another.
+    /// no call by another.
     pub fn producer(&self, id: impl Into<String>) -> ProducerSession {
         let handle = self.non_owning();
         let key = SpeakerKey { session: handle.inner.key.session.clone(), producer: Some(id.into().into()) };

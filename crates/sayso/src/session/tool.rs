@@ -72,8 +72,8 @@ impl ToolCallDetails {
         write_risk(out, self.risk, is_irreversible);
         let summary = self.summary.as_ref().unwrap_or(default);
         summary.write_summaries(out, redactor);
-        summary.write_optional_in_same_languages(out, redactor, "description", self.description.as_ref());
-        summary.write_optional_in_same_languages(out, redactor, "args_summary", self.args_summary.as_ref());
+        summary.write_optional_companion_text(out, redactor, "description", self.description.as_ref());
+        summary.write_optional_companion_text(out, redactor, "args_summary", self.args_summary.as_ref());
         member::optional_millis(out, "expected_duration_ms", self.expected_duration);
     }
 }
@@ -301,7 +301,7 @@ impl<'s> ToolCall<'s> {
                 &[("tool", &self.name), ("tool_call_id", self.id.as_str()), ("status", status)],
             );
             summary.write_summaries(out, &self.session.redactor);
-            summary.write_optional_in_same_languages(out, &self.session.redactor, "error_message", error);
+            summary.write_optional_companion_text(out, &self.session.redactor, "error_message", error);
             if summary.is_library_text && !self.session.is_english {
                 write_english_hint(out);
             }

@@ -144,16 +144,16 @@ pub struct HandOff {
 pub enum HandOffOutcome {
     /// Somebody took over. The agent should finish the session.
     Acknowledged {
-        /// The message of whoever took over.
+        /// The message of the person who took over.
         note: Option<String>,
-        /// The name of the token of whoever took over.
+        /// The name of the token of the person who took over.
         principal: Option<String>,
     },
     /// Somebody who could take over refused.
     Rejected {
         /// The reason.
         note: Option<String>,
-        /// The name of the token of whoever refused.
+        /// The name of the token of the person who refused.
         principal: Option<String>,
     },
     /// Nobody took over in time.
@@ -235,7 +235,7 @@ impl HandOff {
                 reason.write_summaries(out);
             }
             Some(summary) => {
-                summary.write_in_same_languages(out, redactor, "reason", &self.reason);
+                summary.write_companion_text(out, redactor, "reason", &self.reason);
                 summary.write_summaries(out, redactor);
             }
         }

@@ -209,13 +209,13 @@ struct SocketTask {
 }
 
 /// The connection is no longer needed: all senders are dropped and every call is answered.
-struct Finished;
+struct NoLongerNeeded;
 
 impl SocketTask {
     async fn run(mut self, endpoint: HubEndpoint, mut socket: WebSocket) {
         loop {
             match self.run_connection(&mut socket).await {
-                Ok(Finished) => {
+                Ok(NoLongerNeeded) => {
                     let _ = socket.close(None).await;
                     return;
                 }
@@ -234,7 +234,7 @@ impl SocketTask {
     }
 
     /// Runs until the connection is lost or no longer needed.
-    async fn run_connection(&mut self, socket: &mut WebSocket) -> Result<Finished, WebSocketError> {
+    async fn run_connection(&mut self, socket: &mut WebSocket) -> Result<NoLongerNeeded, WebSocketError> {
         // Each session is followed twice. If it is over, the first call fails and the hub then sends the reason, if it knows
         // one. When the second call fails, no reason will follow.
         self.pending_follows.clear();
@@ -254,7 +254,7 @@ impl SocketTask {
         loop {
             tokio::select! {
                 command = self.commands.recv() => match command {
-                    None if self.pending_calls.is_empty() => return Ok(Finished),
+                    None if self.pending_calls.is_empty() => return Ok(NoLongerNeeded),
                     None => std::future::pending().await,
                     Some(ConnectionCommand::Unfollow(session)) => drop(self.sessions.remove(&session)),
                     Some(ConnectionCommand::Send(number, call)) => {

@@ -52,7 +52,7 @@ on_both_hub_kinds! {
     }
     several_agents {
         each_producer_has_its_own_states_tools_and_outputs
-        a_yes_to_one_producer_permits_no_call_of_another
+        a_yes_to_one_producer_permits_no_call_by_another
         an_unknown_producer_is_refused
         an_invited_agent_joins_once_and_speaks_as_itself
         a_session_can_be_a_part_of_another_one

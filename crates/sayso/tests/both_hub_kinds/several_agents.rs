@@ -60,7 +60,7 @@ pub(crate) async fn each_producer_has_its_own_states_tools_and_outputs(mut fixtu
     assert_eq!(first["extensions"]["sayso"]["main_producer"], main.as_str());
 }
 
-pub(crate) async fn a_yes_to_one_producer_permits_no_call_of_another(mut fixture: HubFixture) {
+pub(crate) async fn a_yes_to_one_producer_permits_no_call_by_another(mut fixture: HubFixture) {
     let session = fixture.hub.session("Plan a trip.").producer("booker").start().await.unwrap();
     let booker = session.producer("booker");
     let (answer, _) = tokio::join!(booker.ask(payment_action()), fixture.listener.decide_next("accept"));
@@ -119,7 +119,7 @@ pub(crate) async fn a_session_can_be_a_part_of_another_one(mut fixture: HubFixtu
 }
 
 #[test]
-fn a_text_that_is_no_invitation_is_refused() {
+fn a_text_that_is_not_an_invitation_is_refused() {
     for text in ["", "sess_1", "sess_1.", "sess_1.rpl_1", "inv_1", "x.inv_1"] {
         assert!(matches!(text.parse::<sayso::Invitation>(), Err(Error::Malformed(_))), "{text}");
     }

@@ -177,7 +177,7 @@ pub(crate) async fn the_idle_timeout_is_paused_while_a_question_is_open(mut fixt
     let (sender, answer) = AnswerSender::channel();
     steps.send(AgentStep::ask("1", send_action("Ben"), sender)).unwrap();
     let question = fixture.listener.events_until("awaiting.confirmation").await.pop().unwrap();
-    // Another bridge reaches its longer idle timeout meanwhile. This one does not, because its question is open.
+    // In the meantime, another bridge reaches its longer idle timeout. This one does not, because its question is open.
     let mut other =
         fixture.hub.session("Something else.").start().await.map(EventBridge::with_session).unwrap();
     other = other.idle_timeout(Duration::from_millis(100));

@@ -389,7 +389,7 @@ async fn an_accepted_call_that_cannot_be_announced_is_denied() {
     reporter.on_chain_start("c", "Pay Ben.").unwrap();
     let permission = reporter.on_tool_start("t", "send", TO_BEN);
     let question = listener.events_until("awaiting.confirmation").await.pop().unwrap();
-    // Another tool runs meanwhile, and the limit allows no second one.
+    // In the meantime, another tool runs, and the limit allows no second one.
     let _ = reporter.on_tool_start("u", "look", "").await.unwrap();
     listener.decide(&question, "accept").await;
     let denied = permission.await.unwrap_err();

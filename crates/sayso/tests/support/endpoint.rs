@@ -17,7 +17,7 @@ pub(crate) struct ScriptedReply {
     after: AfterReply,
 }
 
-/// What the server does after the last piece of a reply.
+/// The server's behaviour after the last piece of a reply.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum AfterReply {
     /// Ends the reply correctly.

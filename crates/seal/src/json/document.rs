@@ -58,7 +58,7 @@ impl TapeNode {
 
 /// The string has escapes, so its value differs from its source.
 pub(super) const ESCAPED: u8 = 1;
-/// The string may have characters beyond ASCII. The flag is always set if it has some, and sometimes also if it has none.
+/// The string may have characters beyond ASCII. The flag is always set if it has some, and sometimes even if it has none.
 pub(super) const NON_ASCII: u8 = 2;
 /// The string contains a lone surrogate.
 pub(super) const LONE_SURROGATE: u8 = 4;

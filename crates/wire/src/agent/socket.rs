@@ -34,7 +34,7 @@ pub(crate) struct Upgrade {
 }
 
 impl Upgrade {
-    /// Validates an upgrade request. Tokens of listeners, receivers and observers are rejected.
+    /// Validates an upgrade request. Tokens with the role listener, receiver or observer are rejected.
     pub(crate) fn from_request(head: &RequestHead, principal: Principal) -> Result<Self, HttpResponse> {
         if matches!(principal.role, Role::Listener | Role::Receiver | Role::Observer) {
             return Err(HttpResponse::problem(StatusCode::Forbidden, "This token does not allow that."));

@@ -17,7 +17,7 @@ pub(super) const CLOSE_HEARTBEATS: u8 = 2;
 /// The event id that is sent to a listener that falls behind. If the listener resumes from this id, it gets a gap message.
 const LAGGING_EVENT_ID: &str = "behind";
 
-/// What a listener receives from one shard.
+/// The stream that a listener receives from one shard.
 pub(super) struct ShardStream {
     pub(super) group: DeliveryGroupId,
     pub(super) cursor: Cursor,

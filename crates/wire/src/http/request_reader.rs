@@ -154,7 +154,7 @@ impl RequestReader {
         }
     }
 
-    /// Waits until the client disconnects. Bytes that arrive meanwhile belong to the next request. Once they
+    /// Waits until the client disconnects. Bytes that arrive during the wait belong to the next request. Once they
     /// fill the buffer, a disconnect is no longer noticed.
     pub(crate) async fn wait_for_disconnect(&mut self, stream: &mut (impl AsyncRead + Unpin)) {
         while self.buffer.len() < self.limits.head_bytes {

@@ -67,7 +67,7 @@ impl ServerCore {
     async fn check_user(&self, stream: TcpStream) -> Result<TcpStream, TcpStream> {
         let Some((user, lookups)) = &self.only_user else { return Ok(stream) };
         let (Ok(peer), Ok(own)) = (stream.peer_addr(), stream.local_addr()) else { return Err(stream) };
-        // Whoever opens many connections makes the socket table long, so it is read on a thread of its own, and not by
+        // A client that opens many connections makes the socket table long, so it is read on a thread of its own, and not by
         // many connections at once.
         let _permit = lookups.acquire().await;
         let found = tokio::task::spawn_blocking(move || peer_user(peer, own)).await;
@@ -75,7 +75,7 @@ impl ServerCore {
     }
 }
 
-/// Answers a connection of another user, whose request is not read.
+/// Answers a connection from another user, whose request is not read.
 async fn refuse_user(core: &ServerCore, mut stream: TcpStream) {
     let response = HttpResponse::problem(StatusCode::Forbidden, "This hub serves only the user who runs it.");
     if write_with_timeout(&mut stream, &response.to_bytes(false, false), core.limits.response_timeout).await {

@@ -7,7 +7,7 @@ use hub::Principal;
 use super::{RequestHandler, ServerCore, operator_routes};
 use crate::http::{HttpResponse, RequestHead, StatusCode};
 
-/// What a request needs before its body is read. `C` is a caller that a service identifies itself.
+/// The authentication that a request needs before its body is read. `C` is a caller that a service identifies itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access<C = ()> {
     /// The route is open to everybody, so the caller is not identified.
@@ -121,7 +121,7 @@ pub(crate) fn check_origin(
         let origin_host = origin.strip_prefix("http://").filter(|_| !has_tls);
         let origin_host = origin_host.or_else(|| origin.strip_prefix("https://"));
         // A server of another user may listen at another of the names, such as `[::1]` beside `127.0.0.1`. A proxy may
-        // change the host name, so behind one any own name will do.
+        // change the host name, so behind one, any of the server's names is accepted.
         origin_host.is_some_and(|origin_host| {
             if has_proxy { is_own_host(origin_host) } else { origin_host.eq_ignore_ascii_case(host) }
         })

@@ -47,7 +47,7 @@ pub struct ServerLimits {
     pub response_timeout: Duration,
     /// How long a connection may stay idle between requests.
     pub idle_timeout: Duration,
-    /// Maximum time that one request of an agent waits for the reply to its question.
+    /// Maximum time that one request from an agent waits for the reply to its question.
     pub max_reply_wait: Duration,
     /// Number of unanswered calls at which reading from an agent's WebSocket pauses. Also the maximum number of calls in one
     /// batch.

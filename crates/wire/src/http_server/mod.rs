@@ -2,7 +2,7 @@
 //! callers and writes responses. It knows nothing about sessions.
 //!
 //! - [`ServerCore`]: the configuration and the connection slots of one server.
-//! - [`RequestHandler`]: what a server adds to the core. The hub's `Server` and `HttpServer` implement it.
+//! - [`RequestHandler`]: the part of a server that the core calls. The hub's `Server` and `HttpServer` implement it.
 //! - `accept`: accepts TCP connections, with or without TLS.
 //! - `connection`: one connection, which handles one request at a time until it ends or becomes a stream.
 //! - `connection_slots`: the limits on connections, in total, per address, and for callers that have not authenticated.
@@ -117,10 +117,10 @@ pub(crate) trait Upgrade: Send {
     fn status(&self) -> u16;
 }
 
-/// What a server adds to [`ServerCore`]. For each request, the connection loop calls `admit` and, if that or the route
+/// The part of a server that [`ServerCore`] calls. For each request, the connection loop calls `admit` and, if that or the route
 /// requires a token, `authenticate`. Only then does it read the body and call `handle`.
 pub(crate) trait RequestHandler: Send + Sync + 'static {
-    /// A caller that [`Self::admit`] identified by other means than a token.
+    /// A caller that [`Self::admit`] identified by means other than a token.
     type Caller: Send;
     /// What a connection can become.
     type Upgrade: Upgrade;

@@ -1,9 +1,9 @@
-//! Which user a connection on this machine comes from, as the kernel's socket table says.
+//! Finds out which user a connection on this machine comes from, according to the kernel's socket table.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Returns the id of the user who opened the other end of an open connection on this machine, or `None` if the kernel does
-/// not say or is not clear.
+/// Returns the id of the user who opened the other end of an open connection on this machine, or `None` if the kernel's
+/// table has no clear answer.
 pub(crate) fn peer_user(peer: SocketAddr, own: SocketAddr) -> Option<u32> {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     find_user(&[read("/proc/net/tcp"), read("/proc/net/tcp6")], peer, own)
@@ -14,7 +14,7 @@ const ESTABLISHED: &str = "01";
 
 /// Finds the user of the socket with these addresses in socket tables (proc_net_tcp(5)). A closed connection that still
 /// waits is listed too, for user 0 and without an inode, and its addresses can be in use again: only an open socket counts,
-/// and if there are two, they must be of the same user.
+/// and if there are two, they must belong to the same user.
 fn find_user(tables: &[String], local: SocketAddr, remote: SocketAddr) -> Option<u32> {
     let canonical = |address: SocketAddr| (address.ip().to_canonical(), address.port());
     let mut users = tables.iter().flat_map(|table| table.lines().skip(1)).filter_map(|line| {

@@ -87,7 +87,7 @@ pub(crate) enum OutboundItem {
         /// The request id.
         request_id: Option<String>,
     },
-    /// Text that is sent as it is.
+    /// Text that is sent unchanged.
     Raw(String),
     /// Checks that the peer is alive.
     Ping,

@@ -61,7 +61,7 @@ impl UnixSocket {
     }
 
     /// Like [`Self::bind`], for a path that several processes may want at the same time. A lock file beside the socket, which
-    /// stays, prevents that two of them replace the same stale socket.
+    /// stays, prevents two of them from replacing the same stale socket.
     pub fn bind_locked(path: &Path) -> Result<Self> {
         let lock = lock_path(path)?;
         let mut socket = Self::bind(path)?;
@@ -87,7 +87,7 @@ impl UnixSocket {
         Ok(())
     }
 
-    /// Accepts the next connection of the current user. Connections of other users are dropped.
+    /// Accepts the next connection from the current user. Connections from other users are dropped.
     pub async fn accept(&self) -> Result<UnixStream> {
         loop {
             let (stream, _) = self.listener.accept().await?;

@@ -65,7 +65,7 @@ impl HubHandle {
         limits: impl Into<fanout::FanoutLimits>,
         telemetry: Arc<Telemetry>,
     ) -> std::io::Result<Self> {
-        // A crash may have prevented that every shard stored a manifest.
+        // A crash may have prevented some shards from storing a manifest.
         if let Some(((first, _), others)) = engines.split_first_mut() {
             let documents = if others.is_empty() { Vec::new() } else { first.documents_of_agents() };
             for (core, _) in others {
@@ -227,7 +227,7 @@ impl HubHandle {
         self.outputs.fanout.send(FanoutCommand::Ready(listener));
     }
 
-    /// Tells every listener that the hub is shutting down. Waits until all listeners have received this message or the time
+    /// Informs every listener that the hub is shutting down. Waits until all listeners have received this message or the time
     /// limit has passed.
     pub async fn announce_shutdown(&self, time_limit: Duration) {
         self.ask(Principal::local(), HubCommand::ShutDown).await;

@@ -18,7 +18,7 @@ use crate::http_server::{
 /// The hub's server as programs of its own user see it.
 struct LocalServer(Arc<Server>);
 
-/// Serves HTTP on a connection of the user who runs the hub. `first_bytes` have been read from it already.
+/// Serves HTTP on a connection from the user who runs the hub. `first_bytes` have been read from it already.
 pub(crate) async fn serve_local_http(
     server: Arc<Server>,
     stream: UnixStream,

@@ -177,7 +177,7 @@ impl Server {
         self
     }
 
-    /// Serves only this user of the machine. The kernel says which user a connection comes from; if it does not, the
+    /// Serves only this user of the machine. The kernel determines which user a connection comes from; if it cannot, the
     /// connection is refused.
     #[must_use]
     pub fn with_only_user(mut self, user: Option<u32>) -> Self {

@@ -31,7 +31,7 @@ pub(super) struct ReceiptSigner {
     cache: Mutex<SignatureCache>,
 }
 
-/// A signature; `None` until the receipt is signed. Its lock lets all requests for one receipt wait for one signature.
+/// A signature; `None` until the receipt is signed. Its lock makes all requests for one receipt wait for one signature.
 type SignatureSlot = Arc<Mutex<Option<Arc<str>>>>;
 
 /// Signatures by the digest of the receipt. When the cache is full, the oldest one is removed.

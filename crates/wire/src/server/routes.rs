@@ -447,7 +447,7 @@ pub(crate) fn subscription_reply_to_response(reply: &HubReply) -> HttpResponse {
     }
 }
 
-/// Converts a reply of the hub to an HTTP response.
+/// Converts the hub's reply to an HTTP response.
 pub(crate) fn reply_to_response(reply: &HubReply, success_status: StatusCode) -> HttpResponse {
     let status = match reply {
         HubReply::Done => return HttpResponse::new(StatusCode::NoContent),

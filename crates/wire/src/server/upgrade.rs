@@ -1,4 +1,4 @@
-//! What a connection to the hub can become.
+//! The streams to which a connection to the hub can be upgraded.
 
 use super::{Server, event_stream};
 use crate::http_server::{ConnectionSlot, ConnectionStream, Upgrade};

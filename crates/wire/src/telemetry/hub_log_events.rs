@@ -7,7 +7,7 @@ use super::Telemetry;
 use super::log_record::{self, HashPrefix, RuleIds};
 
 impl Telemetry {
-    /// Logs an event of the hub.
+    /// Logs an event in the hub.
     pub(crate) fn log_hub_event(&self, event: &LogEvent) {
         match event {
             LogEvent::SessionStarted(session) => log_record::session_started(session),

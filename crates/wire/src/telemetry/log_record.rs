@@ -59,7 +59,7 @@ records! {
     handoff_resolved(handoff: HashPrefix<'_>, outcome: &'static str)
         INFO "handoff.resolved" "A hand-off was resolved. The note is not logged.";
     reply_refused(why: &str, from: HashPrefix<'_>) WARN "reply.refused" "A reply was refused.";
-    rule_violation(rules: RuleIds<'_>) INFO "rule.violation" "A request of an agent was refused because it breaks these rules.";
+    rule_violation(rules: RuleIds<'_>) INFO "rule.violation" "A request from an agent was refused because it breaks these rules.";
     hub_event_rejected(session: &SessionId, rules: RuleIds<'_>)
         ERROR "hub.event_rejected" "An event of the hub itself was rejected because it breaks these rules.";
     storage_failed(error: &str) ERROR "storage.failed" "A turn could not be stored and was discarded.";

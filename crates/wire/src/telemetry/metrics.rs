@@ -49,7 +49,7 @@ impl ServiceMetric {
         Self { name, help, is_counter: true, samples: labelled(labels, counts) }
     }
 
-    /// A gauge with labels. `values` are the values of the labels, each with that of the gauge.
+    /// A gauge with labels. `values` are the values of the labels, each with the gauge's value.
     pub fn labelled_gauge(
         name: &'static str,
         help: &'static str,
@@ -169,7 +169,7 @@ impl MetricFamilies {
     fn add_hub_metrics(&mut self, hub: &hub::HubMetrics) {
         self.add_counter("sayso_turns", "Turns that the hub has run.", hub.turns.get());
         self.add_counter("sayso_events_published", "Events committed to the journal.", hub.events.get());
-        let help = "Rule violations in refused requests of agents, by rule.";
+        let help = "Rule violations in refused requests from agents, by rule.";
         self.add_labelled_counter("sayso_rule_violations", help, &hub.rule_violations, &["rule"]);
         self.add_counter("sayso_sessions_started", "Sessions started.", hub.sessions_started.get());
         self.add_counter("sayso_sessions_ended", "Sessions ended.", hub.sessions_ended.get());

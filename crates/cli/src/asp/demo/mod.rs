@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     Ok(printed)
 }
 
-/// Checks the paths of the requested files. Returns that of the cards.
+/// Checks the paths of the requested files. Returns the path of the cards file.
 fn check_paths(arguments: &Arguments) -> Result<Option<PathBuf>, CommandError> {
     let default_cards = arguments.transcript.as_ref().map(|path| path.with_extension("cards.json"));
     let cards = arguments.cards.as_ref().or(default_cards.as_ref());

@@ -469,7 +469,7 @@ async fn send(session: &AspSession, body: impl Into<asp::message::Body>) -> Resu
     Ok(())
 }
 
-/// Waits until the session is in this state. Fails if it ends before.
+/// Waits until the session is in this state. Fails if it ends first.
 async fn reach(session: &mut AspSession, state: State) -> Result<(), CommandError> {
     loop {
         let change = in_time(session.next_change()).await?;

@@ -5,7 +5,7 @@ use crate::demo::language::{Phrase, TranslatedText, phrase, translated};
 /// The answer to a request that was not understood. It is one sentence, because AAEP's published test suite reads only the
 /// first sentence.
 pub(in crate::demo) const UNKNOWN_REQUEST_ANSWER: TranslatedText = translated(
-    "I do not know how to do that, so I did nothing; you can ask me to show your balance, send 20 euros to Ben, book a room, send an e-mail to Ada, delete a record, tell the weather, explain something, use a tool that does not exist, hand over to a human, fail, or cancel.",
+    "I do not know how to do that, so I did nothing; you can ask me to show your balance, send 20 euros to Ben, book a room, send an e-mail to Ada, delete a record, tell you the weather, explain something, use a tool that does not exist, hand over to a human, fail, or cancel.",
     "No sé hacer eso, así que no hice nada; puede pedirme que muestre su saldo, transfiera 20 euros a Ben, reserve una sala, envíe un correo a Ada, borre un registro, diga el tiempo, explique algo, use una herramienta que no existe, le pase con una persona, falle o cancele.",
     "N kò mọ bí a ṣe ń ṣe ìyẹn, nítorí náà n kò ṣe ohunkóhun; o lè ní kí n fi iye owó hàn, kí n fi owó ránṣẹ́ sí Ben, kí n gba yàrá, kí n fi ímeèlì ránṣẹ́ sí Ada, kí n pa àkọsílẹ̀ rẹ́, kí n sọ ojú ọjọ́, kí n ṣàlàyé, kí n lo irinṣẹ́ tí kò sí, kí n fà ọ́ lé ènìyàn lọ́wọ́, kí n kùnà, tàbí kí n fagi lé e.",
 );

@@ -8,7 +8,7 @@ pub(super) struct SessionLanes {
     pub(super) label: SessionLabel,
     /// The index of the parent session in the same group.
     pub(super) parent: Option<usize>,
-    /// The parent's name, also if it is not in the recording.
+    /// The parent's name, even if it is not in the recording.
     pub(super) parent_label: Option<SessionLabel>,
     pub(super) producers: Vec<ProducerLanes>,
     pub(super) started_ms: i64,

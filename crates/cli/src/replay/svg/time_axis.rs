@@ -168,7 +168,7 @@ mod tests {
         let axis = TimeAxis::new(&times, 0, 1056);
         let breaks: Vec<_> = axis.breaks().collect();
         assert_eq!(breaks, [AxisBreak { left: 666, right: 722, duration_ms: 3_600_000 }]);
-        // 400 ms are equally wide before and after the break.
+        // 400 ms have the same width before and after the break.
         assert_eq!(times.map(|ms| axis.x(ms)), [0, 333, 666, 722, 1056]);
     }
 

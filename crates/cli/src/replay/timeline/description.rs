@@ -1,4 +1,4 @@
-//! Describes one event in words: what happens, with the agent's own words in quotation marks.
+//! Describes one event in sentences, with the agent's own words in quotation marks.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use aaep::session::{Clarification, Confirmation, SessionEvent, SessionEventBody}
 use super::texts::{DocumentTexts, format_duration, short_name};
 use super::{LaneChange, StepResult, TimelineLane};
 
-/// What an event does, and in which words.
+/// The lane, label and sentences with which an event is shown.
 pub(super) struct EventDescription {
     pub(super) lane: TimelineLane,
     pub(super) change: LaneChange,
@@ -150,7 +150,7 @@ fn describe_cancellation(texts: DocumentTexts<'_>) -> EventDescription {
     out.add(ended_by(texts));
     out.add_quoted("Reason", texts.quoted("cancellation_reason"));
     out.add(texts.summary());
-    out.add_quoted("Done before", texts.quoted("partial_result"));
+    out.add_quoted("Completed before the cancellation", texts.quoted("partial_result"));
     out
 }
 

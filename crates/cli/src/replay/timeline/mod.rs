@@ -90,7 +90,7 @@ seal::string_enum! {
     }
 }
 
-/// What happens to a tool call, output or question in its lane.
+/// The change that a tool call, output or question makes to its lane.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LaneChange {
     Begins,

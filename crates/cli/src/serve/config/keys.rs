@@ -56,9 +56,9 @@ keys! {
     "journal_replicas": Count(0, 16) => Size(database_replicas),
         "Number of standbys that must confirm every commit to the Postgres journal. A server that does not wait for that many is refused.";
     "journal_lease": Time(SECOND, HOUR) => Time(database_lease),
-        "How long the lease of a killed hub on the Postgres journal lasts, also in a cluster.";
+        "How long the lease of a killed hub on the Postgres journal lasts, with or without a cluster.";
     "cluster": Flag => Flag(cluster),
-        "Run as a node of a cluster: the nodes share the Postgres journal and the tokens in it, one of them serves agents and listeners, and another one takes over when it fails. Needs a build with the feature postgres.";
+        "Run as a node of a cluster: the nodes share the Postgres journal and the tokens in it, one of them serves agents and listeners, and another takes over when it fails. Needs a build with the feature postgres.";
     "cluster_node": Name => OptionalName(cluster_node),
         "Name of this node, which is unique in the cluster; by default the name of the machine.";
     "tokens": Path => OptionalPath(tokens),
@@ -181,7 +181,7 @@ keys! {
     "hub.language": Language => Language(language),
         "Language of sessions that do not state one.";
     "hub.shards": Count(1, hub::ShardMap::MAX_COUNT as u64) => Size(shards),
-        "Number of shards, each with its own thread and journal, that share the sessions by person. It is fixed when the data folder is created; `sayso reshard` changes 1 to more.";
+        "Number of shards, each with its own thread and journal. The sessions for one person are in the same shard. The number is fixed when the data folder is created; only `sayso reshard` can change it, from 1 to more.";
     "hub.sessions": Count(1, 10_000_000) => Size(hub.sessions),
         "Maximum number of open sessions.";
     "hub.sessions_per_principal": Count(1, 10_000_000) => Size(hub.sessions_per_principal),
@@ -223,13 +223,13 @@ keys! {
     "hub.open_items_per_session": Count(1, 65_536) => Size(hub.open_items_per_session),
         "Maximum number of open tools, of open outputs and of producers in one session. This limit also caps questions.open_per_session.";
     "hub.lease": Time(100, 7 * DAY) => Millis(hub.lease_ms),
-        "How long a session stays open after its agent was last heard from, unless the agent asks for another time when it starts the session.";
+        "How long a session stays open after its agent was last heard from, unless the agent requests a different time when it starts the session.";
     "hub.max_lease": Time(100, 7 * DAY) => Millis(hub.max_lease_ms),
         "Maximum time that a session can ask to stay open after its agent was last heard from.";
     "hub.attach_window": Time(0, DAY) => Millis(hub.attach_window_ms),
         "How long a new subscription waits for its first connection. With 0, only WebSocket, gRPC, Unix socket and stdio work, because they subscribe on the connection itself.";
     "hub.resume_window": Time(0, DAY) => Millis(hub.resume_window_ms),
-        "How long a subscription outlives its connection.";
+        "How long a subscription stays open after its connection is lost.";
     "hub.replay": Count(0, 1_000_000) => Size(hub.max_replay_events),
         "Maximum number of events replayed to a listener that reconnects.";
     "hub.requests_per_batch": Count(1, 65_536) => Size(hub.requests_per_turn),
@@ -238,9 +238,9 @@ keys! {
         "Maximum time between two readings of the clock, which limits how late deadlines are handled after the clock jumps.";
 
     "handoffs.timeout": Time(SECOND, 7 * DAY) => Millis(hub.handoffs.timeout_ms),
-        "How long a hand-off waits for somebody to take over, unless the agent sets another time.";
+        "How long a hand-off waits for somebody to take over, unless the agent sets a different time.";
     "handoffs.max_timeout": Time(SECOND, 30 * DAY) => Millis(hub.handoffs.max_timeout_ms),
-        "The longest time for which an agent may let a hand-off wait.";
+        "The longest time for which an agent may keep a hand-off open.";
     "handoffs.open_per_agent": Count(1, 65_536) => Size(hub.handoffs.max_open_per_agent),
         "Maximum number of open hand-offs per agent; a session has at most one.";
     "handoffs.open_total": Count(1, 1_000_000) => Size(hub.handoffs.max_open_total),
@@ -296,7 +296,7 @@ keys! {
         "Maximum size of the journal file; when it is reached, the hub accepts nothing more.";
 
     "backup.timeout": Time(50, DAY) => Time(backup_timeout),
-        "How long `sayso backup` may take to copy the journal of a running hub; meanwhile the write-ahead log grows.";
+        "How long `sayso backup` may take to copy the journal of a running hub; the write-ahead log grows during that time.";
 
     "retention.events": Time(SECOND, 36_500 * DAY) => OptionalMillis(hub.retention.max_event_age_ms),
         "Maximum age of events of ended sessions, and of the records of replies, accepted or refused.";

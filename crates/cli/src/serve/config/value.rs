@@ -27,7 +27,7 @@ pub(super) enum ValueKind {
     Language,
     /// A name of at most 100 characters, none of which is a control character.
     Name,
-    /// The address of a database. It may contain a password, so it is never printed as it was written.
+    /// The address of a database. It may contain a password, so it is never printed unchanged.
     Database,
     Count(u64, u64),
     Bytes(u64, u64),

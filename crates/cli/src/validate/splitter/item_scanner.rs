@@ -146,7 +146,7 @@ impl ItemScanner {
             Some(ArrayPosition::Opening | ArrayPosition::Comma) => {
                 self.report_error(ItemError::StrayComma, at, spans);
             }
-            // Outside of an array, a comma is an item that is not JSON.
+            // Outside an array, a comma is an item that is not JSON.
             None => {
                 self.begin_item(at, spans);
                 self.finish_item(self.at, limit, spans);

@@ -1,5 +1,5 @@
 //! Exhaustive: replaces each member of a message with the same member of every other message of the transcript. Replaces
-//! proofs, signatures and hashes also in combination. Puts messages of other sessions in place of, or before, every message.
+//! proofs, signatures and hashes in combination as well. Puts messages of other sessions in place of, or before, every message.
 //!
 //! Two transcripts of one seed share a session until they diverge. At the fork, the first message of either branch is
 //! valid, because its sender did sign it after the same messages. This is a different valid history, not a mutation.
@@ -121,7 +121,7 @@ fn assert_detected_everywhere(chain: &TranscriptChain, foreign: &AuthenticatedMe
 }
 
 #[test]
-fn messages_of_other_sessions_of_the_same_agents_are_detected_at_every_position() {
+fn messages_from_other_sessions_of_the_same_agents_are_detected_at_every_position() {
     let own = TranscriptChain::new(&scripted_transcript(&[], 1));
     let other = TranscriptChain::new(&scripted_transcript(&[], 2));
     let mut count = 0;
@@ -140,7 +140,7 @@ fn messages_of_other_sessions_of_the_same_agents_are_detected_at_every_position(
 }
 
 #[test]
-fn messages_of_another_seed_are_detected_at_every_position() {
+fn messages_from_another_seed_are_detected_at_every_position() {
     let mut authenticator = Authenticator::default();
     let mut count = 0;
     for chain in CHAINS.iter() {

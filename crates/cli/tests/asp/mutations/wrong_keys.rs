@@ -65,7 +65,7 @@ fn only_the_senders_two_keys_are_accepted() {
 /// An attacker who has the signing key but not the DPoP key cannot reuse an observed proof, because a proof is bound to one
 /// message.
 #[test]
-fn a_proof_of_another_message_is_rejected_even_with_a_new_signature() {
+fn a_proof_for_another_message_is_rejected_even_with_a_new_signature() {
     let mut authenticator = Authenticator::default();
     let query = |id: &str| format!(r#"{{"queryId":"{id}","queryType":"test","subject":"the same"}}"#);
     let (one, two) = (query("qry_1"), query("qry_2"));
@@ -88,9 +88,9 @@ fn a_proof_of_another_message_is_rejected_even_with_a_new_signature() {
     }
 }
 
-/// Not even the sender can link a message of another session to this chain.
+/// Not even the sender can link a message from another session to this chain.
 #[test]
-fn a_message_of_another_session_is_rejected_even_if_it_links_to_this_chain() {
+fn a_message_from_another_session_is_rejected_even_if_it_links_to_this_chain() {
     let mut authenticator = Authenticator::default();
     let chain = TranscriptChain::new(&scripted_transcript(&[], 1));
     let mut draft = draft_of(&chain.messages[3]);
@@ -109,7 +109,7 @@ fn a_message_of_another_session_is_rejected_even_if_it_links_to_this_chain() {
     );
 }
 
-/// The sender can replace its message by another signed one, but that breaks the chain at the next message.
+/// The sender can replace its message with another signed one, but that breaks the chain at the next message.
 #[test]
 fn a_message_that_its_sender_signs_again_breaks_the_chain_after_it() {
     let mut authenticator = Authenticator::default();

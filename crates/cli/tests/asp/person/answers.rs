@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::{Asked, Listener, World};
+use super::{AskedSide, Listener, World};
 
 #[test]
 fn a_commitment_is_sent_after_a_yes_and_proves_it() {
-    let world = World::start(Asked::Buyer);
+    let world = World::start(AskedSide::Buyer);
     let mut person = Listener::connect(&world.hub);
     let session = world.negotiate();
     world.buyer.send_asking(&session, "COMMIT", &world.commitment());
@@ -30,7 +30,7 @@ fn a_commitment_is_sent_after_a_yes_and_proves_it() {
 
 #[test]
 fn a_commitment_is_accepted_after_a_yes_and_proves_it() {
-    let world = World::start(Asked::Seller);
+    let world = World::start(AskedSide::Seller);
     let mut person = Listener::connect(&world.hub);
     let session = world.negotiate();
     world.buyer.send_ok(&session, "COMMIT", &world.commitment());
@@ -47,7 +47,7 @@ fn a_commitment_is_accepted_after_a_yes_and_proves_it() {
 
 #[test]
 fn after_a_no_nothing_is_sent_and_the_person_can_be_asked_again() {
-    let world = World::start(Asked::Buyer);
+    let world = World::start(AskedSide::Buyer);
     let mut person = Listener::connect(&world.hub);
     let session = world.negotiate();
     let first = world.buyer.send_asking(&session, "COMMIT", &world.commitment());
@@ -65,7 +65,8 @@ fn after_a_no_nothing_is_sent_and_the_person_can_be_asked_again() {
 
 #[test]
 fn silence_and_an_absent_person_mean_no() {
-    let world = World::start_with(Asked::Buyer, "[consent]\ntimeout_seconds = 1", |hub| hub.address.clone());
+    let world =
+        World::start_with(AskedSide::Buyer, "[consent]\ntimeout_seconds = 1", |hub| hub.address.clone());
     let session = world.negotiate();
     world.buyer.send_asking(&session, "COMMIT", &world.commitment());
     let consent = world.buyer.wait_for_consent(&session);
@@ -79,8 +80,8 @@ fn silence_and_an_absent_person_mean_no() {
 }
 
 #[test]
-fn a_stopped_session_means_no_also_for_later_questions() {
-    let world = World::start(Asked::Seller);
+fn a_stopped_session_means_no_to_later_questions_too() {
+    let world = World::start(AskedSide::Seller);
     let mut person = Listener::connect(&world.hub);
     let session = world.negotiate();
     world.buyer.send_ok(&session, "COMMIT", &world.commitment());
@@ -97,7 +98,7 @@ fn a_stopped_session_means_no_also_for_later_questions() {
 
 #[test]
 fn a_question_is_withdrawn_when_the_session_moves_on() {
-    let world = World::start(Asked::Seller);
+    let world = World::start(AskedSide::Seller);
     let mut person = Listener::connect(&world.hub);
     let session = world.negotiate();
     world.buyer.send_ok(&session, "COMMIT", &world.commitment());
@@ -115,7 +116,7 @@ fn a_question_is_withdrawn_when_the_session_moves_on() {
 
 #[test]
 fn the_person_decides_about_an_escalation() {
-    let world = World::start(Asked::Buyer);
+    let world = World::start(AskedSide::Buyer);
     let mut person = Listener::connect(&world.hub);
     let session = world.negotiate();
     let escalation = json!({"reason": "The price is above the limit", "urgency": "high"});
@@ -141,7 +142,7 @@ fn the_person_decides_about_an_escalation() {
 
 #[test]
 fn terms_that_the_person_would_not_hear_are_refused() {
-    let world = World::start(Asked::Buyer);
+    let world = World::start(AskedSide::Buyer);
     let _person = Listener::connect(&world.hub);
     let session = world.negotiate();
     let mut commitment = world.commitment();
@@ -154,7 +155,7 @@ fn terms_that_the_person_would_not_hear_are_refused() {
 
 #[test]
 fn without_a_reachable_hub_nothing_is_sent() {
-    let world = World::start_with(Asked::Buyer, "", |_| testing::hub::reserved_address());
+    let world = World::start_with(AskedSide::Buyer, "", |_| testing::hub::reserved_address());
     let session = world.negotiate();
     let response = world.buyer.send(&session, "COMMIT", &world.commitment());
     assert_eq!((response.status, response.json_str("code")), (422, "policy_violation".to_owned()));

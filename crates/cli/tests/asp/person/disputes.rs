@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use testing::http::TestResponse;
 
-use super::{Asked, Listener, World};
+use super::{AskedSide, Listener, World};
 
 const STATEMENT: &str = "Half of the brackets are missing. Trust me!";
 
-/// Brings a session to an agreement and a result of the seller. The seller's person is not asked, only the buyer's.
+/// Brings a session to an agreement and a result from the seller. The seller's person is not asked, only the buyer's.
 fn agreed_session(world: &World, person: &mut Listener) -> String {
     let session = world.negotiate();
     world.buyer.send_asking(&session, "COMMIT", &world.commitment());
@@ -60,7 +60,7 @@ fn trust_in_seller(world: &World) -> String {
 
 #[test]
 fn a_person_decides_a_dispute_through_the_hub() {
-    let world = World::start(Asked::Buyer);
+    let world = World::start(AskedSide::Buyer);
     let mut person = Listener::connect(&world.hub);
     let session = agreed_session(&world, &mut person);
     let id = id_of(&file(&world, &session, "fulfillment-mismatch"));
@@ -105,7 +105,7 @@ fn a_person_decides_a_dispute_through_the_hub() {
 
 #[test]
 fn a_dismissed_or_withdrawn_dispute_changes_no_trust() {
-    let world = World::start(Asked::Buyer);
+    let world = World::start(AskedSide::Buyer);
     let mut person = Listener::connect(&world.hub);
     let session = agreed_session(&world, &mut person);
     let dismissed = id_of(&file(&world, &session, "non-delivery"));
@@ -124,7 +124,7 @@ fn a_dismissed_or_withdrawn_dispute_changes_no_trust() {
 
 #[test]
 fn a_question_about_a_dispute_survives_a_crash_of_the_node() {
-    let mut world = World::start(Asked::Buyer);
+    let mut world = World::start(AskedSide::Buyer);
     let mut person = Listener::connect(&world.hub);
     let session = agreed_session(&world, &mut person);
     let id = id_of(&file(&world, &session, "fulfillment-mismatch"));
@@ -142,7 +142,8 @@ fn a_question_about_a_dispute_survives_a_crash_of_the_node() {
 
 #[test]
 fn silence_decides_nothing_and_the_person_can_be_asked_again() {
-    let world = World::start_with(Asked::Buyer, "[consent]\ntimeout_seconds = 20", |hub| hub.address.clone());
+    let world =
+        World::start_with(AskedSide::Buyer, "[consent]\ntimeout_seconds = 20", |hub| hub.address.clone());
     let mut person = Listener::connect(&world.hub);
     let session = agreed_session(&world, &mut person);
     drop(person);

@@ -1,4 +1,4 @@
-//! Somebody between the node and the hub who forges answers. Nothing but a signed yes to exactly this message counts.
+//! An attacker between the node and the hub who forges answers. Only a signed yes to exactly this message counts.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use super::{Asked, Listener, World};
+use super::{AskedSide, Listener, World};
 
 /// Changes the answer to a question.
 type Forgery = Box<dyn Fn(&mut Value) + Send>;
@@ -17,7 +17,7 @@ struct Proxy {
     address: String,
     hub: Arc<Mutex<String>>,
     forgery: Arc<Mutex<Forgery>>,
-    /// The last answer of the hub, before it was changed.
+    /// The hub's last answer, before it was changed.
     last_answer: Arc<Mutex<Value>>,
     /// Whether the announcement of a call is refused.
     refuses_calls: Arc<AtomicBool>,
@@ -102,7 +102,7 @@ fn forward(
     client.write_all(response.as_bytes()).ok()
 }
 
-fn start(asked: Asked) -> (World, Proxy) {
+fn start(asked: AskedSide) -> (World, Proxy) {
     let proxy = Proxy::start();
     let world = World::start_with(asked, "", |hub| {
         proxy.hub.lock().unwrap().clone_from(&hub.address);
@@ -121,7 +121,7 @@ fn ask(world: &World, person: &mut Listener, session: &str, commitment: &Value, 
 
 #[test]
 fn a_changed_answer_or_receipt_is_a_no() {
-    let (world, proxy) = start(Asked::Buyer);
+    let (world, proxy) = start(AskedSide::Buyer);
     let mut person = Listener::connect(&world.hub);
     let session = world.negotiate();
     let forgeries: [(&str, Forgery); 4] = [
@@ -156,7 +156,7 @@ fn a_changed_answer_or_receipt_is_a_no() {
 
 #[test]
 fn a_yes_to_another_message_is_a_no() {
-    let (world, proxy) = start(Asked::Buyer);
+    let (world, proxy) = start(AskedSide::Buyer);
     let mut person = Listener::connect(&world.hub);
     let first = world.negotiate();
     assert_eq!(ask(&world, &mut person, &first, &world.commitment(), "accept")["status"], "accepted");
@@ -177,7 +177,7 @@ fn a_yes_to_another_message_is_a_no() {
 
 #[test]
 fn nothing_is_sent_if_the_hub_refuses_the_call() {
-    let (world, proxy) = start(Asked::Buyer);
+    let (world, proxy) = start(AskedSide::Buyer);
     let mut person = Listener::connect(&world.hub);
     let session = world.negotiate();
     proxy.refuses_calls.store(true, Ordering::SeqCst);
@@ -191,7 +191,7 @@ fn nothing_is_sent_if_the_hub_refuses_the_call() {
 
 #[test]
 fn a_forged_decision_about_an_escalation_is_not_sent() {
-    let (world, proxy) = start(Asked::Buyer);
+    let (world, proxy) = start(AskedSide::Buyer);
     let mut person = Listener::connect(&world.hub);
     let session = world.negotiate();
     proxy.forge(|answer| answer["response"] = json!("Pay anything."));

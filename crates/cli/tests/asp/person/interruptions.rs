@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::{Asked, Listener, World};
+use super::{AskedSide, Listener, World};
 
 const SHORT_TIMEOUT: &str = "[consent]\ntimeout_seconds = 2";
 
 #[test]
 fn a_hub_that_stays_away_means_no() {
-    let mut world = World::start_with(Asked::Buyer, SHORT_TIMEOUT, |hub| hub.address.clone());
+    let mut world = World::start_with(AskedSide::Buyer, SHORT_TIMEOUT, |hub| hub.address.clone());
     let mut person = Listener::connect(&world.hub);
     let session = world.negotiate();
     world.buyer.send_asking(&session, "COMMIT", &world.commitment());
@@ -26,7 +26,7 @@ fn a_hub_that_stays_away_means_no() {
 
 #[test]
 fn a_question_survives_a_crash_of_the_hub() {
-    let mut world = World::start(Asked::Buyer);
+    let mut world = World::start(AskedSide::Buyer);
     let mut person = Listener::connect(&world.hub);
     let session = world.negotiate();
     world.buyer.send_asking(&session, "COMMIT", &world.commitment());
@@ -40,7 +40,7 @@ fn a_question_survives_a_crash_of_the_hub() {
 
 #[test]
 fn an_answer_counts_once_although_the_node_crashed_while_it_was_given() {
-    let mut world = World::start(Asked::Buyer);
+    let mut world = World::start(AskedSide::Buyer);
     let mut person = Listener::connect(&world.hub);
     let session = world.negotiate();
     world.buyer.send_asking(&session, "COMMIT", &world.commitment());
@@ -59,7 +59,7 @@ fn an_answer_counts_once_although_the_node_crashed_while_it_was_given() {
     let commits = transcript.iter().filter(|message| message["performative"] == "COMMIT").count();
     assert_eq!(commits, 1);
     world.verify_consent(&session, "COMMIT").unwrap();
-    // The same session of the hub goes on after both restarts, and nothing is heard twice.
+    // The same session of the hub continues after both restarts, and nothing is announced twice.
     let agreed = person.wait_for_text("Agreed: the agreement with Seller is now binding.");
     assert_eq!(agreed["session_id"], question["session_id"]);
     let calls = [
@@ -73,7 +73,7 @@ fn an_answer_counts_once_although_the_node_crashed_while_it_was_given() {
 
 #[test]
 fn a_no_counts_although_the_node_crashed_while_it_was_given() {
-    let mut world = World::start(Asked::Seller);
+    let mut world = World::start(AskedSide::Seller);
     let mut person = Listener::connect(&world.hub);
     let session = world.negotiate();
     world.buyer.send_ok(&session, "COMMIT", &world.commitment());
@@ -89,7 +89,7 @@ fn a_no_counts_although_the_node_crashed_while_it_was_given() {
 
 #[test]
 fn a_decision_about_an_escalation_survives_a_crash_of_the_node() {
-    let mut world = World::start(Asked::Buyer);
+    let mut world = World::start(AskedSide::Buyer);
     let mut person = Listener::connect(&world.hub);
     let session = world.negotiate();
     world.buyer.send_ok(&session, "ESCALATE", &json!({"reason": "The price is high", "urgency": "low"}));
@@ -122,7 +122,7 @@ fn a_decision_about_an_escalation_survives_a_crash_of_the_node() {
 
 #[test]
 fn nobody_is_asked_after_the_hubs_key_has_changed() {
-    let mut world = World::start(Asked::Buyer);
+    let mut world = World::start(AskedSide::Buyer);
     let mut person = Listener::connect(&world.hub);
     let session = world.negotiate();
     world.buyer.send_asking(&session, "COMMIT", &world.commitment());
@@ -135,7 +135,7 @@ fn nobody_is_asked_after_the_hubs_key_has_changed() {
     let refused = world.buyer.send(&session, "COMMIT", &world.commitment());
     assert_eq!(refused.status, 422, "{refused:?}");
     assert!(refused.json_str("reason").contains("its receipt key has changed"), "{refused:?}");
-    // The operator starts the node again if that is right.
+    // The operator restarts the node if that is expected.
     world.buyer.kill();
     world.buyer.restart();
     let mut person = Listener::connect(&world.hub);

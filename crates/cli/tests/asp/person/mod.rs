@@ -20,7 +20,7 @@ const RECEIPT_KEY_PATH: &str = "/.well-known/sayso-receipt-key.json";
 
 /// The side whose person is asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum AskedSide {
     Buyer,
     Seller,
 }
@@ -52,7 +52,7 @@ impl TestHub {
         self.process.take().unwrap().kill();
     }
 
-    /// Removes the keys of a hub that does not run. The next one has others.
+    /// Removes the keys of a stopped hub. The next start creates new ones.
     pub(super) fn lose_keys(&self) {
         for file in ["manifest.key", "manifest.jwk"] {
             std::fs::remove_file(Path::new(&self.data).join(file)).unwrap();
@@ -144,7 +144,7 @@ impl TestNode {
         self.client().get(&format!("/agent/v1/asp/sessions/{session}")).json()
     }
 
-    /// Waits until the session is as expected, and returns it. Each request waits for a change.
+    /// Waits until the session meets the condition, and returns it. Each request waits for a change.
     pub(super) fn wait_until(&self, session: &str, is_expected: impl Fn(&Value) -> bool) -> Value {
         let mut after = 0;
         for _ in 0..600 {
@@ -182,13 +182,13 @@ impl TestNode {
 
 impl World {
     /// Starts both nodes. The person of one side is asked.
-    pub(super) fn start(asked: Asked) -> Self {
+    pub(super) fn start(asked: AskedSide) -> Self {
         Self::start_with(asked, "", |hub| hub.address.clone())
     }
 
     /// Starts both nodes. `policy` is a part of their policy, and `hub_address` is where it finds the hub.
     pub(super) fn start_with(
-        asked: Asked,
+        asked: AskedSide,
         policy: &str,
         hub_address: impl FnOnce(&TestHub) -> String,
     ) -> Self {
@@ -208,7 +208,7 @@ impl World {
         for node in [&mut buyer, &mut seller] {
             node.arguments.extend(["--policy", policy_file.to_str().unwrap()].map(str::to_owned));
         }
-        let node = if asked == Asked::Buyer { &mut buyer } else { &mut seller };
+        let node = if asked == AskedSide::Buyer { &mut buyer } else { &mut seller };
         let url = format!("http://{}", hub_address(&hub));
         node.arguments.extend(["--hub", &url].map(str::to_owned));
         buyer.restart();
@@ -216,7 +216,7 @@ impl World {
         Self { buyer, seller, hub, folder }
     }
 
-    /// Opens a session, up to a proposal of the buyer.
+    /// Opens a session, up to the buyer's proposal.
     pub(super) fn negotiate(&self) -> String {
         let request = json!({"peer": self.seller.agent, "subject": "40 brackets", "terms": {}}).to_string();
         let response = self.buyer.client().post("/agent/v1/asp/sessions", &request);
@@ -236,7 +236,7 @@ impl World {
         session
     }
 
-    /// A commitment of both sides.
+    /// A commitment with obligations for both sides.
     pub(super) fn commitment(&self) -> Value {
         json!({
             "commitmentId": "cmt_1",
@@ -305,7 +305,7 @@ pub(super) struct Listener {
     subscription: String,
     stream: EventStream,
     last_event_id: String,
-    /// What the node has said so far.
+    /// The node's announcements so far.
     pub(super) heard: Vec<String>,
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use testing::terminal::AgentSession;
 
-use super::{Asked, Listener, World};
+use super::{AskedSide, Listener, World};
 
 /// Runs a whole session. Returns the question to the seller's person, and everything that they hear.
 fn run_session(world: &World, mut person: Listener) -> (Value, Vec<String>) {
@@ -35,7 +35,7 @@ fn without_port(world: &World, text: &str) -> String {
 
 #[test]
 fn every_step_is_heard_once_and_in_order() {
-    let world = World::start(Asked::Seller);
+    let world = World::start(AskedSide::Seller);
     let (question, heard) = run_session(&world, Listener::connect(&world.hub));
     let heard: Vec<_> = heard.iter().map(|text| without_port(&world, text)).collect();
     assert_eq!(
@@ -80,7 +80,7 @@ fn a_person_hears_everything_in_their_language() {
         ("es", "Aceptar de Buyer,", "De acuerdo: el acuerdo con Buyer ya obliga a las dos partes."),
         ("yo", "Gba àdéhùn tó de ni", "A ti fohùn ṣọ̀kan: àdéhùn pẹ̀lú Buyer ti de ẹ̀yin méjèèjì báyìí."),
     ] {
-        let world = World::start(Asked::Seller);
+        let world = World::start(AskedSide::Seller);
         let capabilities = json!({"supports_confirmation_reply": true, "languages": [language]}).to_string();
         let person = Listener::connect_with(&world.hub, &capabilities);
         let (question, heard) = run_session(&world, person);
@@ -94,9 +94,9 @@ fn a_person_hears_everything_in_their_language() {
 
 #[test]
 fn a_hub_that_was_away_hears_what_it_missed() {
-    let mut world = World::start(Asked::Buyer);
+    let mut world = World::start(AskedSide::Buyer);
     let mut person = Listener::connect(&world.hub);
-    // From this event on, the person hears everything, also what the node reports before they are connected again.
+    // From this event on, the person hears everything, including what the node reports before they are connected again.
     drop(AgentSession::start(world.hub.client()));
     person.wait_for("session.started");
     world.hub.kill();

@@ -1,11 +1,11 @@
-//! What a person answers, and what the harness gets.
+//! The person's answers, and the answers that the harness gets.
 
 use serde_json::json;
 
 use super::*;
 
 #[test]
-fn the_answer_to_a_permission_request_is_that_of_the_person() {
+fn the_answer_to_a_permission_request_is_the_persons() {
     let fixture = HookFixture::start();
     let mut listener = fixture.listen();
     for (decision, expected) in
@@ -104,7 +104,7 @@ fn a_late_yes_permits_nothing() {
     hook.child.kill().unwrap();
     hook.child.wait().unwrap();
     fixture.answer(&listener, &token, "accept");
-    // The same call later is asked about again.
+    // A person is asked again about the same call later.
     let hook = fixture.spawn(&["claude"], &permission_request("rm -r build"));
     let second = listener.wait_for_question();
     assert_ne!(second, token);
@@ -130,7 +130,7 @@ fn the_agent_is_interrupted_if_the_person_stops_the_session() {
 }
 
 #[test]
-fn an_input_that_a_server_asks_for_is_asked_of_the_person() {
+fn input_that_a_server_requests_is_requested_from_the_person() {
     let fixture = HookFixture::start();
     let mut listener = fixture.listen();
     let elicitation = event(

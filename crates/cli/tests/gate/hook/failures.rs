@@ -8,7 +8,7 @@ use super::*;
 const NO_HUB: &str = "there is no connection to sayso's hub";
 
 #[test]
-fn without_a_hub_the_harness_asks_itself_or_the_call_is_refused() {
+fn without_a_hub_the_harness_asks_the_person_itself_or_the_call_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str], event: &Value| {
         let mut command = Command::new(binary());
@@ -33,7 +33,7 @@ fn without_a_hub_the_harness_asks_itself_or_the_call_is_refused() {
 }
 
 #[test]
-fn without_a_listener_the_harness_asks_itself_or_the_call_is_refused() {
+fn without_a_listener_the_harness_asks_the_person_itself_or_the_call_is_refused() {
     let fixture = HookFixture::start();
     assert_eq!(fixture.run(&permission_request("rm a")), json!({}));
     let required = fixture.spawn(&["claude", "--required"], &permission_request("rm a"));

@@ -1,4 +1,4 @@
-//! What is heard, each thing once.
+//! The announcements of hook events. Each event is announced once.
 
 use serde_json::json;
 
@@ -88,7 +88,7 @@ fn a_call_that_differs_from_the_permitted_one_raises_an_alarm() {
     );
     assert_eq!((&done["urgency"], &done["status"]), (&json!("critical"), &json!("error")));
 
-    // A call that was refused and is made all the same, and one that should have been asked about.
+    // A call that was refused and is made anyway, and one that should have been asked about.
     fixture.run(&bash_event("PreToolUse", "rm b", "toolu_2"));
     let hook = fixture.spawn(&["claude"], &permission_request("rm b"));
     let token = listener.wait_for_question();

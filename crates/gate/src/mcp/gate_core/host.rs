@@ -1,9 +1,9 @@
-//! What the host sends: each message is decided about, then passed on, held back or refused.
+//! Messages from the host: each one is passed on, held back or refused.
 
 use super::*;
 use crate::mcp::message::read_unambiguous;
 
-/// What to do with one message of the host.
+/// The decision about one message from the host.
 enum Decision<'d> {
     Pass,
     Track(RequestId, TrackedKind),
@@ -28,7 +28,7 @@ enum Decision<'d> {
 }
 
 impl Decision<'_> {
-    /// Whether the message passes as it is.
+    /// Whether the message passes unchanged.
     fn passes(&self) -> bool {
         match self {
             Self::Pass | Self::Track(..) | Self::UpdateTask { .. } => true,
@@ -97,10 +97,10 @@ impl GateCore {
         effects.push(Effect::ToHost(error_line(None, INVALID_REQUEST, &message)));
     }
 
-    /// Handles a batch. Returns whether it passes as it is.
+    /// Handles a batch. Returns whether it passes unchanged.
     fn handle_host_batch(&mut self, batch: &JsonValue<'_>, now: Instant, effects: &mut Vec<Effect>) -> bool {
         let is_call = |item: &JsonValue<'_>| item.kind() == JsonKind::Array;
-        // An array in a batch is no message, but a tolerant server could read one.
+        // An array in a batch is not a message, but a tolerant server could read one.
         if batch.items().any(|item| is_call(&item)) {
             effects.push(Effect::ToHost(error_line(None, INVALID_REQUEST, AMBIGUOUS)));
             return false;
@@ -158,7 +158,7 @@ impl GateCore {
         false
     }
 
-    /// Decides what to do with one message of the host. Changes nothing.
+    /// Decides what to do with one message from the host. Changes nothing.
     fn decide<'d>(&self, message: &JsonValue<'d>) -> Decision<'d> {
         if message.kind() != JsonKind::Object {
             return Decision::Pass;
@@ -294,7 +294,7 @@ impl GateCore {
         Some(call)
     }
 
-    /// Applies a decision about a message that does not pass as it is.
+    /// Applies a decision about a message that does not pass unchanged.
     fn apply(
         &mut self,
         decision: Decision<'_>,

@@ -1,6 +1,6 @@
 //! The state of the gate, without I/O and without a clock.
 //!
-//! Feed it with [`GateCore::handle_host_line`], [`GateCore::handle_server_line`] and the methods that report what became of a
+//! Feed it with [`GateCore::handle_host_line`], [`GateCore::handle_server_line`] and the methods that report the outcome of a
 //! question. Each returns [`Effect`]s, which the caller carries out in their order.
 //!
 //! A call that needs a question goes through these states:
@@ -94,7 +94,7 @@ pub(crate) struct CallDescription {
     pub(crate) short_name: GateText,
 }
 
-/// What makes two calls the same.
+/// Identifies a call. Two calls with equal keys are the same call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CallKey {
     /// The hash of the server, the tool and all parameters except the progress token.
@@ -140,7 +140,7 @@ enum CallState {
     Running(RunningCall),
     /// The call runs under another id, which will be answered too.
     Joined(RequestId),
-    /// The host was told that the call was stopped. A late answer of the server is withheld.
+    /// The host was informed that the call was stopped. A late answer from the server is withheld.
     Discarded,
 }
 
@@ -184,7 +184,7 @@ struct RememberedYes {
     expires_at: Instant,
 }
 
-/// A call that goes on as a task. The host may give it more input as long as what was allowed is still what runs.
+/// A call that goes on as a task. The host may give it more input as long as the person's permission still covers the task.
 #[derive(Debug)]
 struct RunningTask {
     call: Option<CallNumber>,
@@ -278,7 +278,7 @@ impl GateCore {
         }
     }
 
-    /// Answers a request of the host, by itself or as a part of its batch.
+    /// Answers a request from the host, by itself or as a part of its batch.
     fn reply(&mut self, id: &RequestId, batch: Option<u64>, line: Vec<u8>, effects: &mut Vec<Effect>) {
         match batch {
             None => effects.push(Effect::ToHost(line)),
@@ -292,7 +292,7 @@ impl GateCore {
         }
     }
 
-    /// Records that nothing more is expected for a request of a batch, and answers the batch if that was the last one.
+    /// Records that nothing more is expected for a request in a batch, and answers the batch if that was the last one.
     fn leave_batch(&mut self, id: &RequestId, batch: Option<u64>, effects: &mut Vec<Effect>) {
         let Some(number) = batch else { return };
         let Some(batch) = self.batches.get_mut(&number) else { return };
@@ -332,7 +332,7 @@ impl GateCore {
             make_harmless(&self.server, 100, Language::English),
             make_harmless(&request.tool, 100, Language::English),
         );
-        // Metadata is said only where it is a part of what a person agrees to.
+        // Metadata is announced only where it is a part of what a person agrees to.
         let others = request.other_params(if reason.is_some() { &[] } else { &["_meta"] }).ok().flatten();
         let words_in = |language| {
             let words = describe_arguments(request.arguments_value.as_ref(), language);

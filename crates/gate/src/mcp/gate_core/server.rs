@@ -1,4 +1,4 @@
-//! What the server sends: everything passes, and the answers to calls are narrated.
+//! Messages from the server: everything passes, and the answers to calls are narrated.
 
 use super::*;
 use crate::mcp::message::{is_same_ignoring_case, read_unambiguous};
@@ -47,7 +47,7 @@ impl GateCore {
         }
     }
 
-    /// Looks at one message of the server. Returns whether it passes.
+    /// Examines one message from the server. Returns whether it passes.
     fn handle_server_message(
         &mut self,
         message: &JsonValue<'_>,
@@ -118,7 +118,7 @@ impl GateCore {
         envelope.method.is_none() && envelope.request_id().as_ref().is_some_and(is_tracked)
     }
 
-    /// Looks at a request or notification of the server.
+    /// Examines a request or notification from the server.
     fn handle_server_request(
         &mut self,
         message: &JsonValue<'_>,
@@ -213,7 +213,7 @@ impl GateCore {
                     effects.push(Effect::Note(call, (&texts::IN_BACKGROUND).into()));
                 }
                 let RunningCall { call, tool, definition, .. } = running;
-                // One yes must not cover the tasks of two calls, so a task id that is in use cannot be had again.
+                // One yes must not cover the tasks of two calls, so a task id that is in use cannot be used again.
                 if self.tasks.len() < MAX_NARRATED_CALLS && !self.tasks.contains_key(&task) {
                     self.tasks.insert(task, RunningTask { call, tool, definition, is_stopped: false });
                 } else {

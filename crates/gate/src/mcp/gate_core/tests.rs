@@ -90,7 +90,7 @@ fn to_host(effects: &[Effect]) -> Vec<&str> {
     lines.collect()
 }
 
-/// Makes a call, cancels it, and lets the person say yes afterwards.
+/// Makes a call, cancels it, and has the person say yes afterwards.
 fn late_yes(fixture: &mut Fixture, id: usize, argument: usize) {
     let question = asked(&fixture.call(id, argument)).expect("a question");
     assert!(to_server(&fixture.cancel(id)).is_empty());
@@ -208,7 +208,7 @@ fn long_batches_and_too_many_batches_with_gated_calls_are_refused() {
 }
 
 #[test]
-fn calls_beyond_the_limit_of_narration_pass_and_this_is_said_once() {
+fn calls_beyond_the_narration_limit_pass_and_this_is_announced_once() {
     let mut fixture = Fixture::new();
     let mut announcements = 0;
     for id in 0..MAX_TRACKED_REQUESTS + 10 {
@@ -413,7 +413,7 @@ fn update_line(params: &str) -> String {
 }
 
 #[test]
-fn a_task_gets_input_only_while_it_is_what_the_person_allowed() {
+fn a_task_gets_input_only_while_it_matches_what_the_person_allowed() {
     const INPUT: &str = r#""taskId":"t","inputResponses":{"path":"/etc"}"#;
     let is_refused = |effects: &[Effect], reason: &str| {
         assert!(to_server(effects).is_empty(), "{effects:?}");
@@ -440,7 +440,7 @@ fn a_task_gets_input_only_while_it_is_what_the_person_allowed() {
     is_refused(&fixture.host(&format!("[{}]", update_line(r#""taskId":"x""#))), "not started");
     let notification = format!(r#"{{"jsonrpc":"2.0","method":"tasks/update","params":{{{INPUT}}}}}"#);
     assert!(to_server(&fixture.host(&notification)).is_empty());
-    // The tool is another one now.
+    // The tool's definition has changed.
     fixture.host(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#);
     fixture.server(r#"{"id":"list","result":{"tools":[{"name":"write","description":"other"}]}}"#);
     is_refused(&fixture.host(&update_line(INPUT)), "changed the description");
@@ -492,7 +492,7 @@ fn a_definition_that_only_the_host_can_read_ends_the_trust() {
         fixture.server(r#"{"id":9,"result":{"tools":[{"name":"read"}]}}"#);
         assert_eq!(to_server(&fixture.host(&call_line(3, "read", "{}", ""))).len(), 1, "{answer}");
     }
-    // Other lines of the server change nothing.
+    // Other lines from the server change nothing.
     let mut fixture = Fixture::new();
     for line in ["", "log: {", r#"{"id":"8","result":{"content":[]}}"#] {
         fixture.server(line);

@@ -15,7 +15,7 @@ const MAX_COMMAND_BYTES: usize = 64 * 1024;
 /// Maximum nesting depth of subshells, substitutions and `sh -c`.
 const MAX_DEPTH: usize = 16;
 
-/// What is known about the place where a command line is executed.
+/// The known facts about the place where a command line is executed.
 #[derive(Clone, Copy, Debug)]
 struct ShellContext<'a> {
     folders: Folders<'a>,

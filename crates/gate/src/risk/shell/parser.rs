@@ -55,7 +55,7 @@ pub(super) enum Redirection {
     Input(Word),
     /// Writes to a file.
     Output(Word),
-    /// Connects a descriptor with another one.
+    /// Duplicates another descriptor.
     Duplicate,
 }
 
@@ -65,7 +65,7 @@ const RESERVED: &[&str] = &[
     "function", "time", "coproc", "[[", "{", "}", "!",
 ];
 
-/// Texts that are refused wherever they stand, also in quotes: arithmetic, process substitutions and backticks, and what shells
+/// Texts that are refused wherever they are, even in quotes: arithmetic, process substitutions and backticks, and what shells
 /// read differently (fish knows `\'` in single quotes).
 const REFUSED: &[&str] = &["\\\n", "$\\", "$\n", "((", "$[", "<(", ">(", "`", "\\'"];
 
@@ -407,7 +407,7 @@ impl Parser {
     }
 }
 
-/// What a dollar sign is.
+/// The meaning of a dollar sign.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Dollar {
     /// Only itself.

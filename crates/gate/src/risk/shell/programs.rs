@@ -1,4 +1,4 @@
-//! What single programs do.
+//! The risk of single programs.
 
 use super::parser::{Assignment, Redirection, SimpleCommand, Word};
 use super::{MAX_DEPTH, ShellContext, assess_nested, repository};
@@ -125,7 +125,7 @@ fn assess_words(words: &[Word], context: ShellContext<'_>) -> Assessment {
     if words.iter().any(Word::may_become_option) {
         return Assessment::irreversible(&texts::UNKNOWN_ARGUMENTS);
     }
-    // To read some devices changes them, for example a watchdog.
+    // Reading some devices changes them, for example a watchdog.
     if words.iter().any(names_device) {
         return Assessment::irreversible(&texts::UNKNOWN_DEVICE);
     }
@@ -188,7 +188,7 @@ fn assess_program(words: &[Word], context: ShellContext<'_>) -> Assessment {
             &texts::MAY_WRITE,
         ),
         "diff" => only_if(no_option(arguments, &["-l", "--paginate"]), &texts::MAY_WRITE),
-        // With an option, it is another program that answers.
+        // With an option, another program answers.
         "getconf" => only_if(operands(arguments) == arguments.len(), &texts::MAY_WRITE),
         "rg" => only_if(
             no_option(arguments, &["--pre", "--hostname-bin", "-z", "--search-zip"])
@@ -229,7 +229,7 @@ fn only_if(is_harmless: bool, otherwise: &Phrase) -> Assessment {
     if is_harmless { Assessment::harmless() } else { Assessment::new(RiskClass::Irreversible, otherwise) }
 }
 
-/// Whether none of these options is among the arguments, also not joined with its value or with other letters, and no
+/// Whether none of these options is among the arguments, not even joined with its value or with other letters, and no
 /// argument is unknown.
 fn no_option(arguments: &[Word], options: &[&str]) -> bool {
     arguments.iter().all(|word| {

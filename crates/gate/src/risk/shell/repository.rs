@@ -1,4 +1,4 @@
-//! Which repository git uses in a folder.
+//! Finds the repository that git uses in a folder.
 //!
 //! The configuration of a repository can name programs that git runs, even for `git status`. The repository of the project is
 //! the user's own. Another one below it may have come with a download, so git is harmless only in the project's.

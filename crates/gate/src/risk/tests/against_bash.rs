@@ -156,7 +156,7 @@ const PARTS: &[&str] = &[
     "\nE\n",
 ];
 
-/// Words for which nothing is executed or changed, whatever stands around them.
+/// Words for which nothing is executed or changed, whatever surrounds them.
 const QUOTING: &[&str] = &[
     "'",
     "\"",

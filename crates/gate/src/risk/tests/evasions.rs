@@ -268,7 +268,7 @@ fn programs_that_run_others_are_risky() {
 }
 
 #[test]
-fn git_does_not_run_programs_of_a_configuration() {
+fn git_does_not_run_programs_from_a_configuration() {
     are_risky(&[
         "git -c core.fsmonitor='rm a' status",
         "git -ccore.pager=rm log",

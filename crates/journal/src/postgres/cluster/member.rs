@@ -17,10 +17,10 @@ use super::super::database::PostgresDatabase;
 use super::super::lease::ShardLease;
 use super::table::{ClusterNode, ClusterTable};
 
-/// How many queries fit into one lease, if none of them is answered.
+/// A query times out after this fraction of the lease: lease / 3.
 const QUERIES_PER_LEASE: u32 = 3;
 
-/// A node of a cluster. Dropping it lets its leases end.
+/// A node of a cluster. Dropping it lets its leases expire.
 #[derive(Debug)]
 pub struct ClusterMember {
     inputs: UnboundedSender<Input>,
@@ -28,13 +28,14 @@ pub struct ClusterMember {
     table: watch::Receiver<TableSnapshot>,
 }
 
-/// What a node must do.
+/// An instruction or a notification for a node.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ClusterEvent {
     /// Open the shard's journal with [`PostgresJournal::open_acquired`](crate::PostgresJournal::open_acquired), and start it.
     Start(ShardLease),
-    /// Stop the shard and call [`ClusterMember::stopped`]. Its journal can no longer write, unless it is given away.
+    /// Stop the shard and call [`ClusterMember::report_stopped`]. The journal can no longer be written, except with
+    /// [`StopReason::GivenAway`], where it stays writable until the shard has stopped.
     Stop(i32, StopReason),
     /// The node has given all its shards away.
     Drained,
@@ -45,7 +46,7 @@ pub enum ClusterEvent {
 }
 
 impl ClusterMember {
-    /// Joins the cluster. The table is used by this node alone.
+    /// Joins the cluster. Takes ownership of `table`, because each member needs a connection of its own.
     pub fn join(
         database: &PostgresDatabase,
         table: ClusterTable,
@@ -69,7 +70,7 @@ impl ClusterMember {
             inputs: inputs.downgrade(),
             events: event_sender,
             snapshots: table_sender,
-            losses: HashMap::new(),
+            leases: HashMap::new(),
         };
         database.runtime().spawn(driver.run(input_receiver));
         Self { inputs, events, table: table_receiver }
@@ -80,8 +81,8 @@ impl ClusterMember {
         self.events.recv().await
     }
 
-    /// Reports that the shard does not run on this node.
-    pub fn stopped(&self, shard: i32) {
+    /// Reports that the shard has stopped on this node.
+    pub fn report_stopped(&self, shard: i32) {
         if let Ok(shard) = u16::try_from(shard) {
             let _ = self.inputs.send(Input::Stopped(ShardId(shard)));
         }
@@ -110,7 +111,7 @@ struct Driver {
     events: UnboundedSender<ClusterEvent>,
     snapshots: watch::Sender<TableSnapshot>,
     /// The leases of the shards that run on this node.
-    losses: HashMap<ShardId, ShardLease>,
+    leases: HashMap<ShardId, ShardLease>,
 }
 
 impl Driver {
@@ -132,7 +133,7 @@ impl Driver {
                     }
                     Action::Start { shard, token, epoch } => self.start(shard, token, epoch),
                     Action::Stop { shard, reason } => {
-                        let lease = self.losses.remove(&shard);
+                        let lease = self.leases.remove(&shard);
                         if let Some(lease) = lease.filter(|_| reason != StopReason::GivenAway) {
                             let _ = lease.mark_lost();
                         }
@@ -177,7 +178,7 @@ impl Driver {
                 let _ = inputs.send(Input::CommitRefused(shard, token));
             }
         });
-        self.losses.insert(shard, lease.clone());
+        self.leases.insert(shard, lease.clone());
         self.send(ClusterEvent::Start(lease));
     }
 

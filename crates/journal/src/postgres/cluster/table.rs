@@ -96,7 +96,7 @@ impl ClusterTable {
             *guard = Some(session);
             Ok::<_, JournalError>(if is_unreplicated { Answer::Failed } else { answer })
         };
-        // A connection that is inside of a query when the time is over is closed.
+        // A connection that is still running a query when the time is up is closed.
         match tokio::time::timeout(limit, attempt).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) | Err(_) => Answer::Failed,

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use super::address::HubTransport;
 use super::{Address, ConnectionError, ConnectionEvent, ConnectionLoss};
 
-/// What a connection received.
+/// An item that a connection received.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Incoming {
     /// A message, as JSON.

@@ -54,7 +54,7 @@ fn nothing_disappears_from_the_exact_call_and_nothing_looks_like_a_separator() {
 }
 
 #[test]
-fn the_agents_text_cannot_replace_sayso_s_lines_in_the_details() {
+fn the_agents_text_cannot_replace_saysos_lines_in_the_details() {
     let text = "x".repeat(question_call::MAX_SHORT_CALL_CHARS);
     let exact = format!("The exact call: send money, to {text}.");
     let question = confirmation("rpl_1").replace("It is gone.", &format!("A sample: {exact}"));

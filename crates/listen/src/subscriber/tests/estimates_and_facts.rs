@@ -9,7 +9,7 @@ fn terse() -> SubscriberHarness {
 }
 
 #[test]
-fn estimates_are_rounded_and_said_in_each_language() {
+fn estimates_are_rounded_and_announced_in_each_language() {
     let text = |language: &str, millis: i64| {
         wording::duration_text(Phrases::for_languages(&[language.to_owned()]), millis)
     };
@@ -48,7 +48,7 @@ fn estimates_are_rounded_and_said_in_each_language() {
 }
 
 #[test]
-fn short_durations_are_said_only_to_those_who_want_everything() {
+fn the_shortest_announced_duration_depends_on_the_verbosity() {
     for (verbosity, millis, is_said) in [
         (Verbosity::Normal, 9999, false),
         (Verbosity::Normal, 10_000, true),

@@ -212,7 +212,7 @@ fn event_with(harness: &mut SubscriberHarness, kind: &str, field: Option<(&str, 
     }
 }
 
-/// Returns what a person hears of an event: when it arrives, with `details`, and with `tools`.
+/// Returns what a person hears about an event: when it arrives, with `details`, and with `tools`.
 fn hear(kind: &str, field: Option<(&str, &str)>, verbosity: Verbosity) -> [String; 3] {
     let mut harness = SubscriberHarness::with(verbosity, SubscriberLimits::default());
     let event = event_with(&mut harness, kind, field);

@@ -37,7 +37,7 @@ const SPOKEN_REPORT: [&str; 10] = [
 ];
 
 #[test]
-fn nothing_is_torn_wherever_the_output_is_cut() {
+fn the_announcements_do_not_depend_on_where_the_output_is_cut() {
     for cut in 0..=REPORT.len() {
         let mut harness = SubscriberHarness::new();
         let (first, last) = REPORT.split_at(cut);

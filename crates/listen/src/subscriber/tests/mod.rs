@@ -4,7 +4,7 @@
 //!   outputs in Markdown.
 //! - `questions`: questions and answers; `bound_calls`: the calls that they are about; `deadlines`: the time to answer.
 //! - `limits_and_gaps`: limits, gaps and recovery.
-//! - `short_sentences`: nothing is said twice.
+//! - `short_sentences`: nothing is announced twice.
 //! - `every_field`: where each optional field is heard; `estimates_and_facts`: durations, `details`, `tools` and summaries.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]

@@ -112,7 +112,7 @@ fn tool_event(event_count: &mut u64, number: u64) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Chunks may arrive several times, also late. Each word is announced once.
+    /// Chunks may arrive several times, and late. Each word is announced once.
     #[test]
     fn repeated_events_change_nothing(
         cuts in prop::collection::btree_set(1..STORY.chars().count(), 0..12),

@@ -301,7 +301,7 @@ fn an_authors_own_state_is_announced_in_its_words_and_the_persons_language() {
         let language = if expected.starts_with("Comparando") { "es" } else { "en" };
         assert_eq!(announcement.language.as_deref(), Some(language));
     }
-    // A late joiner hears the words, not the name of the state.
+    // A late joiner hears the state's text, not its name.
     let current = change("").replace(r#""idle""#, r#""comparing""#);
     assert_eq!(
         SubscriberHarness::new().receive("state.changed", &current),

@@ -1,4 +1,4 @@
-//! What is heard is short, and nothing is said twice.
+//! Announcements are short, and nothing is announced twice.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn in_language(language: &str) -> SubscriberHarness {
 const BOUND: &str = r#""extensions":{"sayso":{"tool":"book_room","action_digest":"x","arguments":{"room":"Garden","at":"14:00"}}}"#;
 
 #[test]
-fn a_consequence_that_says_that_nothing_can_be_undone_is_said_once() {
+fn a_consequence_that_says_that_nothing_can_be_undone_is_announced_once() {
     for (language, warning, consequences) in [
         (
             "en",
@@ -71,7 +71,7 @@ fn after_a_yes_the_warning_is_not_repeated_for_the_same_tool() {
         harness.receive("awaiting.confirmation", &question("Book it.", "Booked.", &members));
         harness.receive("state.changed", &resolution("rpl_1", decision, "reply"));
         assert_eq!(harness.receive("tool.invoked", &call(tool)), [expected]);
-        // It is said again for the next call.
+        // It is announced again for the next call.
         assert_eq!(harness.receive("tool.invoked", &call(tool)), ["tool: Doing it. This cannot be undone."]);
     }
 }
@@ -142,7 +142,7 @@ fn times_are_rounded_to_the_nearest_minute_from_55_seconds_on() {
 }
 
 #[test]
-fn a_failed_tool_is_announced_in_one_sentence_more() {
+fn the_announcement_of_a_failed_tool_says_why_it_failed() {
     let mut harness = SubscriberHarness::new();
     let failed =
         r#""tool":"scan","status":"error","summary_normal":"The scan failed.","error_message":"Disk full.""#;
@@ -154,7 +154,7 @@ fn a_failed_tool_is_announced_in_one_sentence_more() {
 }
 
 #[test]
-fn an_own_answer_in_words_is_confirmed_only_once() {
+fn the_persons_own_free_text_answer_is_confirmed_only_once() {
     let mut harness = SubscriberHarness::new();
     let words = r#""question":"Which city?","reply_token":"rpl_1","timeout_seconds":60"#;
     let lines = harness.receive("awaiting.clarification", words);
@@ -218,7 +218,7 @@ fn a_stop_is_said_once() {
         harness.receive("session.cancelled", &stopped("")),
         ["session: Bank was stopped by a person."]
     );
-    // What the hub adds is always heard.
+    // The hub's additions are always announced.
     let mut harness = SubscriberHarness::new();
     harness.receive("session.started", r#""summary_normal":"Begun.""#);
     harness.subscriber.stop_session(&session, harness.now).unwrap();

@@ -83,7 +83,7 @@ fn rows() -> Vec<(&'static str, Announcement)> {
     );
     vec![
         ("the demo's question about a transfer", event("awaiting.confirmation", TRANSFER)),
-        ("a dangerous question whose call the action does not say", event("awaiting.confirmation", BILL)),
+        ("a dangerous question whose action does not state the call", event("awaiting.confirmation", BILL)),
         ("the demo's question about a room", event("awaiting.confirmation", ROOM)),
         ("a question with three choices", event("awaiting.clarification", CITY)),
         ("`details` of the question about a transfer", after_question("details")),

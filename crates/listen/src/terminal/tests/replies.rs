@@ -1,4 +1,4 @@
-//! What the person hears first, again, and in which words.
+//! The order, repetition and wording of announcements after typed lines.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,7 @@ use crate::terminal::listener::TerminalListener;
 use crate::terminal::{TerminalHooks, TerminalSettings};
 use crate::{Announcement, ManifestStatus, Preferences, SpeechSynthesizer};
 
-/// What was spoken, and what was stopped before its end. The test ends the current text.
+/// A synthesizer that records which texts were spoken and which were stopped early. The test ends the current text.
 #[derive(Clone, Default)]
 struct Voice(Arc<Mutex<(Vec<String>, bool)>>);
 
@@ -41,7 +41,7 @@ impl SpeechSynthesizer for Voice {
 }
 
 #[test]
-fn replies_to_own_commands_are_not_the_last_thing() {
+fn repeat_and_last_skip_the_replies_to_commands() {
     let (mut listener, output) = new_listener(None);
     listener.handle_event(event(1, "tool.invoked", r#""tool":"t","summary_normal":"Looking.""#));
     listener.poll();

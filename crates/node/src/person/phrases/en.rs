@@ -178,7 +178,7 @@ impl Phrases for English {
         format!("Your agent adds: {}.", trimmed(statement))
     }
 
-    fn is_it_justified(&self) -> &'static str {
+    fn dispute_question(&self) -> &'static str {
         "Is the complaint justified?"
     }
 
@@ -218,7 +218,7 @@ impl Phrases for English {
         format!("Nothing was sent to {name}.")
     }
 
-    fn talks(&self, peer: &str, subject: &str) -> String {
+    fn session_title(&self, peer: &str, subject: &str) -> String {
         format!("Talks with {peer} about {}.", trimmed(subject))
     }
 
@@ -307,7 +307,7 @@ impl Phrases for English {
         format!("Your agent cannot reach {name} and has stopped trying.")
     }
 
-    fn missed(&self) -> &'static str {
+    fn some_events_not_reported(&self) -> &'static str {
         "Some of what happened in these talks could not be reported."
     }
 

@@ -185,7 +185,7 @@ impl Phrases for Spanish {
         format!("Tu agente añade: {}.", trimmed(statement))
     }
 
-    fn is_it_justified(&self) -> &'static str {
+    fn dispute_question(&self) -> &'static str {
         "¿Está justificada la queja?"
     }
 
@@ -225,7 +225,7 @@ impl Phrases for Spanish {
         format!("No se ha enviado nada a {name}.")
     }
 
-    fn talks(&self, peer: &str, subject: &str) -> String {
+    fn session_title(&self, peer: &str, subject: &str) -> String {
         format!("Conversación con {peer} sobre {}.", trimmed(subject))
     }
 
@@ -314,7 +314,7 @@ impl Phrases for Spanish {
         format!("Tu agente no consigue contactar con {name} y ha dejado de intentarlo.")
     }
 
-    fn missed(&self) -> &'static str {
+    fn some_events_not_reported(&self) -> &'static str {
         "No se pudo contar todo lo que pasó en esta conversación."
     }
 

@@ -1,6 +1,6 @@
 //! What people hear, in each language.
 //!
-//! A text of the other side, such as what it promises, stays in its own language. Everything around it is translated.
+//! A text from the other side, such as its promise, stays in its own language. Everything around it is translated.
 
 mod en;
 mod es;
@@ -58,7 +58,7 @@ pub(crate) trait Phrases: Sync {
     /// What the other side promised in an agreement that is disputed.
     fn promised(&self, name: &str, action: &str, deadline: &str) -> String;
     fn dispute_statement(&self, statement: &str) -> String;
-    fn is_it_justified(&self) -> &'static str;
+    fn dispute_question(&self) -> &'static str;
     /// The answers: justified, and not justified.
     fn dispute_choices(&self) -> [&'static str; 2];
     fn dispute_consequence(&self, name: &str) -> String;
@@ -71,7 +71,8 @@ pub(crate) trait Phrases: Sync {
     fn accepting(&self, name: &str) -> String;
     fn call_failed(&self, name: &str) -> String;
 
-    fn talks(&self, peer: &str, subject: &str) -> String;
+    /// The title of a session with the other side.
+    fn session_title(&self, peer: &str, subject: &str) -> String;
     fn invited_peer(&self, peer: &str, subject: &str) -> String;
     fn invited_us(&self, peer: &str, subject: &str) -> String;
     fn accepted_invitation(&self, who: Option<&str>) -> String;
@@ -92,7 +93,7 @@ pub(crate) trait Phrases: Sync {
     fn closing(&self, who: Option<&str>) -> String;
     fn refused_by_peer(&self, name: &str, reason: &str) -> String;
     fn undeliverable(&self, name: &str) -> String;
-    fn missed(&self) -> &'static str;
+    fn some_events_not_reported(&self) -> &'static str;
 
     fn ended_completed(&self, name: &str) -> String;
     fn ended_closed(&self, who: Option<&str>, name: &str) -> String;
@@ -142,7 +143,7 @@ impl LocalizedText {
     }
 }
 
-/// A point in time in the words of a person, in UTC, because the person's time zone is not known.
+/// The parts of a point in time that are spoken, in UTC, because the person's time zone is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SpokenDate {
     /// The year, unless it is the current one.
@@ -178,7 +179,7 @@ impl SpokenDate {
         })
     }
 
-    /// The time of day with 24 hours.
+    /// The time of day in 24-hour format.
     fn clock(&self) -> String {
         format!("{:02}:{:02}", self.hour, self.minute)
     }
@@ -190,12 +191,12 @@ impl SpokenDate {
     }
 }
 
-/// Writes a time in the words of a language.
+/// Writes a time as it is spoken in a language.
 pub(crate) fn spoken_time(phrases: &dyn Phrases, at: &Timestamp, now: UnixMillis) -> String {
     SpokenDate::new(at.unix_millis(), now).map_or_else(|| at.to_string(), |date| phrases.date(&date))
 }
 
-/// Writes an amount of money in the words of a language: `100 euros` for `100.00` and `EUR`.
+/// Writes an amount of money as it is spoken in a language: `100 euros` for `100.00` and `EUR`.
 pub(crate) fn spoken_amount(phrases: &dyn Phrases, amount: &Amount, currency: &Currency) -> String {
     phrases.amount(without_zero_cents(amount.as_str()), currency.as_str())
 }

@@ -170,7 +170,7 @@ impl Phrases for Yoruba {
         format!("Aṣojú rẹ fi kún un: {}.", trimmed(statement))
     }
 
-    fn is_it_justified(&self) -> &'static str {
+    fn dispute_question(&self) -> &'static str {
         "Ṣé ẹjọ́ náà tọ́?"
     }
 
@@ -210,7 +210,7 @@ impl Phrases for Yoruba {
         format!("A kò fi ohunkóhun ránṣẹ́ sí {name}.")
     }
 
-    fn talks(&self, peer: &str, subject: &str) -> String {
+    fn session_title(&self, peer: &str, subject: &str) -> String {
         format!("Ọ̀rọ̀ pẹ̀lú {peer} nípa {}.", trimmed(subject))
     }
 
@@ -299,7 +299,7 @@ impl Phrases for Yoruba {
         format!("Aṣojú rẹ kò lè kàn sí {name}, kò sì gbìyànjú mọ́.")
     }
 
-    fn missed(&self) -> &'static str {
+    fn some_events_not_reported(&self) -> &'static str {
         "A kò lè sọ díẹ̀ nínú ohun tó ṣẹlẹ̀ nínú ọ̀rọ̀ yìí."
     }
 

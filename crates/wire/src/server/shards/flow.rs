@@ -33,7 +33,7 @@ pub(super) struct Stage {
 /// Returns the stage that follows a decision, and the cleanup if that stage fails.
 type DecideFn = dyn FnOnce(&HubReply) -> Option<(Stage, Vec<ShardCommand>)> + Send;
 
-/// What the replies to a stage mean.
+/// The rule that decides what follows the replies to a stage.
 pub(super) enum Rule {
     /// If this holds for the reply, the next stage follows. Otherwise the reply is the outcome.
     Gate(fn(&HubReply) -> bool),

@@ -144,7 +144,7 @@ impl ShardOutputs {
         self.fanout.send(FanoutCommand::CloseShard(shard));
     }
 
-    /// Delivers a reply to whoever waits for it. If it completes a stage of a flow, starts the next stage.
+    /// Delivers a reply to the caller that waits for it. If it completes a stage of a flow, starts the next stage.
     fn apply_reply(&self, id: RequestId, reply: HubReply) {
         let mut pending = self.lock();
         let Some(target) = pending.take(id) else { return };

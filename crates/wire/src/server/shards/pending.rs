@@ -1,4 +1,4 @@
-//! Who waits for which reply of the hub.
+//! Tracks who waits for which reply from the hub.
 
 use hub::AgentConnectionId;
 use hub::command::{HubReply, RequestId};

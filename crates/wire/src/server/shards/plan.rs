@@ -1,4 +1,4 @@
-//! Which shards handle a command.
+//! Decides which shards handle a command.
 
 use aaep::SubscriptionId;
 use aaep::consent::ConsentMessage;
@@ -7,7 +7,7 @@ use hub::{AgentConnectionId, Principal, ShardMap, StartRoute};
 
 use super::flow::{Flow, Rule, ShardCommand, Stage};
 
-/// What the front does with a command.
+/// The plan for handling a command.
 pub(in crate::server) enum Plan {
     /// One shard handles it.
     Single(u16, HubCommand),

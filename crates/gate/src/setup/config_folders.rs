@@ -8,7 +8,7 @@ use super::install_record::RecordFolder;
 
 /// The folders in which programs keep their configuration, from the environment.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct ConfigFolders {
     home: PathBuf,
     variables: Vec<(&'static str, PathBuf)>,
     is_mac: bool,
@@ -24,13 +24,13 @@ const VARIABLES: [&str; 6] = [
     "XDG_STATE_HOME",
 ];
 
-impl Places {
+impl ConfigFolders {
     /// Reads the environment. Fails if there is no home folder.
     pub fn from_env() -> Result<Self, SetupError> {
         Self::new(|name| std::env::var_os(name))
     }
 
-    /// Like [`Self::from_env`], with other variables.
+    /// Like [`Self::from_env`], but reads the variables from the given function.
     pub fn new(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, SetupError> {
         let folder = |name: &str| variable(name).filter(|path| !path.is_empty()).map(PathBuf::from);
         let home = folder("HOME").filter(|home| home.is_absolute()).ok_or(SetupError::NoFolder("HOME"))?;
