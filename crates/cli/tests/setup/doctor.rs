@@ -59,7 +59,7 @@ fn with_a_hub_a_listener_and_an_agent_all_is_well() {
     assert_eq!(output.exit_code, 1);
     let problems = lines(&output.stdout, "problem");
     assert_eq!(problems.len(), 1, "{}", output.stdout);
-    assert!(problems[0].starts_with("Listener: nobody listens"), "{}", problems[0]);
+    assert!(problems[0].starts_with("Listener: nobody is listening"), "{}", problems[0]);
 
     let mut listener = ListenProcess::start_command(&["listen"], |command| {
         command.env("HOME", home.path("")).env("XDG_RUNTIME_DIR", home.runtime()).env_remove("SAYSO_URL")
@@ -107,14 +107,14 @@ fn the_hub_can_be_given() {
     let url = format!("http://{}", hub.address);
     let output = home.run(&["doctor", "--hub", &url]);
     assert!(
-        output.stdout.contains("note: Listener: the hub tells only an administrator"),
+        output.stdout.contains("note: Listener: only an admin token may read whether somebody is listening"),
         "{}",
         output.stdout
     );
     let output = run_command(
         home.command(binary()).args(["doctor", "--hub", &url]).env("SAYSO_TOKEN", hub.admin_token()),
     );
-    assert!(output.stdout.contains("problem: Listener: nobody listens"), "{}", output.stdout);
+    assert!(output.stdout.contains("problem: Listener: nobody is listening"), "{}", output.stdout);
     let output = home.run(&["doctor", "--hub", "ftp://x"]);
     assert_eq!(
         (output.exit_code, output.stdout.contains("problem: Hub: \"ftp://x\" is not the address")),

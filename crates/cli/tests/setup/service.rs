@@ -56,11 +56,11 @@ fn the_service_is_installed_and_removed() {
     let status = home.run(&["service", "status"]);
     assert_eq!(
         (status.exit_code, status.stdout.as_str()),
-        (0, "The service is installed, starts when you log in, and runs.\n")
+        (0, "The service is installed, starts when you log in, and is running.\n")
     );
     home.write("failing", "is-active\n");
     let status = home.run(&["service", "status"]);
-    assert_eq!((status.exit_code, status.stdout.contains("does not run")), (1, true), "{}", status.stdout);
+    assert_eq!((status.exit_code, status.stdout.contains("is not running")), (1, true), "{}", status.stdout);
     std::fs::remove_file(home.path("failing")).unwrap();
     calls(&home);
 
@@ -80,7 +80,7 @@ fn a_hub_that_cannot_be_started_is_an_error() {
     let output = home.run(&["service", "install"]);
     assert_eq!(output.exit_code, 2);
     assert!(
-        output.stderr.contains("it failed. If `sayso listen` runs your hub, end it first."),
+        output.stderr.contains("it failed. If `sayso listen` is running your hub, end it first."),
         "{}",
         output.stderr
     );
