@@ -30,9 +30,9 @@ pub(super) struct EventCount {
 /// When the peer's card was last pinned, trusted on first use, and revoked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Identity {
-    pinned_at: Option<UnixMillis>,
-    trusted_on_first_use_at: Option<UnixMillis>,
-    revoked_at: Option<UnixMillis>,
+    pinned: Option<UnixMillis>,
+    trusted_on_first_use: Option<UnixMillis>,
+    revoked: Option<UnixMillis>,
 }
 
 /// The parts of a component's value.
@@ -123,9 +123,9 @@ impl EventCount {
 impl Identity {
     fn apply(&mut self, kind: &TrustEventKind, at: UnixMillis) {
         let latest = match kind {
-            TrustEventKind::CardPinned => &mut self.pinned_at,
-            TrustEventKind::CardTrustedOnFirstUse => &mut self.trusted_on_first_use_at,
-            TrustEventKind::CardRevoked => &mut self.revoked_at,
+            TrustEventKind::CardPinned => &mut self.pinned,
+            TrustEventKind::CardTrustedOnFirstUse => &mut self.trusted_on_first_use,
+            TrustEventKind::CardRevoked => &mut self.revoked,
             _ => return,
         };
         *latest = (*latest).max(Some(at));
@@ -133,10 +133,10 @@ impl Identity {
 
     /// Returns the value of the identity. A revocation cancels every pinning that is not later than it.
     fn value(&self, parameters: &TrustParameters) -> f64 {
-        let is_valid = |at: Option<UnixMillis>| at.is_some() && at > self.revoked_at;
-        if is_valid(self.pinned_at) {
+        let is_valid = |at: Option<UnixMillis>| at.is_some() && at > self.revoked;
+        if is_valid(self.pinned) {
             parameters.pinned_identity
-        } else if is_valid(self.trusted_on_first_use_at) {
+        } else if is_valid(self.trusted_on_first_use) {
             parameters.first_use_identity
         } else {
             parameters.bases.identity_verification
