@@ -1,10 +1,10 @@
-//! The latency that `sayso mcp` and `sayso acp` add to a message: the time from a request to its answer with the gate, beside the same without
-//! it.
+//! The latency that `sayso mcp` and `sayso acp` add to a message: the time from a request to its answer with the gate, compared with the
+//! time without it.
 //!
-//! The server is this program itself: it answers every line at once. The floor is the same server without the gate. Both run at the
-//! same time, and requests alternate between them, so that a busy machine slows down both. A passed message is a `ping`; a narrated
-//! call is a `tools/call` of a tool that needs no question, or a turn of an agent with one tool call, with a hub and a listener.
-//! Goal: the gate adds less than 100 µs at the median to a passed message.
+//! The server is this program itself: it answers every line at once. The baseline is the same server without the gate. Both run at the
+//! same time, and requests alternate between them, so that a busy machine slows down both. A forwarded message is one that the gate
+//! does not act on; an announced call is a `tools/call` of a tool that needs no question, or a turn of an agent with one tool call, with a
+//! hub and a listener. Goal: the gate adds less than 100 µs at the median to a forwarded message.
 #![allow(clippy::expect_used)]
 
 use std::io::{BufRead, BufReader, Write};
@@ -53,7 +53,9 @@ fn main() {
         command
     };
 
-    println!("{rounds} round trips, microseconds; and the start until the first answer, milliseconds");
+    println!(
+        "{rounds} round trips, in microseconds, and the time from start to first answer, in milliseconds"
+    );
     println!("{:<44} {:>8} {:>8} {:>8} {:>8}", "", "p50", "p99", "max", "start");
     let large = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":"{}"}}"#, "x".repeat(64 << 10));
     let escaped = format!(
@@ -64,17 +66,18 @@ fn main() {
         [("mcp", &mcp, LIST_TOOLS, CALL), ("acp", &acp, NEW_SESSION, PROMPT)];
     for (name, gated, opening, narrated) in gates {
         for (what, message, rounds, goal) in [
-            ("passed message of 40 bytes", PING, rounds, " (goal: less than 100 µs)"),
-            ("passed message of 64 KiB", &large, rounds / 10, " (goal: less than 100 µs)"),
-            ("passed message of 64 KiB, many values", &escaped, rounds / 10, " (goal: less than 100 µs)"),
-            // A hub stores each call, so a rate without a pause would measure the hub.
-            ("narrated call", narrated, rounds / 10, ""),
+            ("forwarded message of 40 bytes", PING, rounds, " (goal: less than 100 µs)"),
+            ("forwarded message of 64 KiB", &large, rounds / 10, " (goal: less than 100 µs)"),
+            ("forwarded message of 64 KiB, many values", &escaped, rounds / 10, " (goal: less than 100 µs)"),
+            // The hub stores each call, so many rounds would take long without measuring the gate any better.
+            ("announced call", narrated, rounds / 10, ""),
         ] {
-            let [floor, with_gate] = Times::measure([&mut direct(), &mut gated()], opening, message, rounds);
-            floor.print(&format!("{name}: {what}, without"));
+            let [baseline, with_gate] =
+                Times::measure([&mut direct(), &mut gated()], opening, message, rounds);
+            baseline.print(&format!("{name}: {what}, without"));
             with_gate.print(&format!("{name}: {what}, with"));
-            let added = with_gate.p50().saturating_sub(floor.p50());
-            let ratio = with_gate.p50().as_secs_f64() / floor.p50().as_secs_f64().max(1e-9);
+            let added = with_gate.p50().saturating_sub(baseline.p50());
+            let ratio = with_gate.p50().as_secs_f64() / baseline.p50().as_secs_f64().max(1e-9);
             println!("the gate adds {} µs at the median, {ratio:.1} times as long{goal}", added.as_micros());
         }
     }
@@ -130,21 +133,21 @@ impl Times {
         peers.map(Peer::finish)
     }
 
-    fn at(&self, percent: usize) -> Duration {
+    fn percentile(&self, percent: usize) -> Duration {
         let index = (self.sorted.len() * percent / 100).min(self.sorted.len().saturating_sub(1));
         self.sorted.get(index).copied().unwrap_or_default()
     }
 
     fn p50(&self) -> Duration {
-        self.at(50)
+        self.percentile(50)
     }
 
     fn print(&self, name: &str) {
         println!(
             "{name:<44} {:>8} {:>8} {:>8} {:>8}",
             self.p50().as_micros(),
-            self.at(99).as_micros(),
-            self.at(100).as_micros(),
+            self.percentile(99).as_micros(),
+            self.percentile(100).as_micros(),
             self.start.as_millis()
         );
     }

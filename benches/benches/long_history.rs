@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use sayso_benches::load::{
-    BenchHub, ConcurrentPublishers, ListenerPool, PublishMode, Scale, Server, Store, publish,
+    BenchHub, ConcurrentPublishResult, ListenerPool, PublishMode, Scale, Server, Store, publish,
     uncoalescable_event,
 };
 
@@ -55,7 +55,7 @@ fn measure(scale: Scale, stored: usize) -> [f64; 7] {
     let batches =
         publish(&hub, &listeners, scale.pick(5_000, 200), PublishMode::BATCHES).cpu_micros_per_event();
     drop(listeners);
-    let publishers = ConcurrentPublishers::publish(
+    let publishers = ConcurrentPublishResult::publish(
         &hub,
         16,
         scale.pick(Duration::from_secs(3), Duration::from_millis(200)),

@@ -3,7 +3,7 @@
 //! alternating in one run.
 use std::time::Duration;
 
-use sayso_benches::load::{BenchHub, ConcurrentPublishers, Scale, Store, baseline_appends};
+use sayso_benches::load::{BenchHub, ConcurrentPublishResult, Scale, Store, baseline_appends};
 
 const GOAL_RATIO: f64 = 0.60;
 
@@ -17,10 +17,10 @@ fn main() {
     );
     for agents in [1, 16, 64] {
         let (disk, memory) = (BenchHub::start(Store::Disk), BenchHub::start(Store::Memory));
-        let mut runs: Vec<(ConcurrentPublishers, ConcurrentPublishers, f64)> = (0..rounds)
+        let mut runs: Vec<(ConcurrentPublishResult, ConcurrentPublishResult, f64)> = (0..rounds)
             .map(|_| {
-                let disk_run = ConcurrentPublishers::publish(&disk, agents, time);
-                let memory_run = ConcurrentPublishers::publish(&memory, agents, time);
+                let disk_run = ConcurrentPublishResult::publish(&disk, agents, time);
+                let memory_run = ConcurrentPublishResult::publish(&memory, agents, time);
                 (disk_run, memory_run, baseline_appends(agents, scale.pick(400, 20)))
             })
             .collect();

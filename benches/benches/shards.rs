@@ -4,7 +4,7 @@
 //! processors with the hub. The CPU time of the hub per event shows what a shard adds.
 use std::time::Duration;
 
-use sayso_benches::load::{BenchHub, ConcurrentPublishers, Scale, Store};
+use sayso_benches::load::{BenchHub, ConcurrentPublishResult, Scale, Store};
 
 const GOAL_RATIO: f64 = 1.6;
 const SHARDS: [u16; 3] = [1, 2, 4];
@@ -22,7 +22,7 @@ fn main() {
         for (shards, runs) in SHARDS.into_iter().zip(&mut runs) {
             // A hub in memory keeps what it has received, so each round has a new one.
             let hub = BenchHub::start_with_shards(Store::Memory, shards);
-            runs.push(ConcurrentPublishers::publish_in_batches(&hub, 16, 64, time));
+            runs.push(ConcurrentPublishResult::publish_in_batches(&hub, 16, 64, time));
         }
     }
     let medians = runs.map(|mut runs| {

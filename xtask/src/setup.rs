@@ -13,7 +13,7 @@ const NCHAN: &str = "/usr/lib/nginx/modules/ngx_nchan_module.so";
 const DISK_GB: u64 = 8;
 
 /// The programs that the tests run: the name, arguments for a call that succeeds if the program works, and the Debian
-/// package. The package is installed only if the call fails, because the program may have been installed without Debian.
+/// package. The package is installed only if the call fails, because the program may have been installed by other means than apt.
 const PROGRAMS: [(&str, &[&str], &str); 5] = [
     ("c++", &["--version"], "g++"),
     ("strace", &["-V"], "strace"),
@@ -39,10 +39,10 @@ pub(crate) fn install_toolchain(log: &StageLog) -> Result<(), String> {
 
 /// Installs missing programs. If the installation fails, the stages that need the programs fail or are skipped later.
 pub(crate) fn install_programs(log: &StageLog) -> Result<(), String> {
-    tolerate_failure_locally(log, require(log, &[]))
+    tolerate_failure_locally(log, install_missing(log, &[]))
 }
 
-/// Installs missing programs and the newest version of all packages, with one call to apt.
+/// Installs missing programs and the newest versions of the packages that the tests need, with one call to apt.
 pub(crate) fn install_packages(log: &StageLog) -> Result<(), String> {
     let all: Vec<&str> = debian::BROWSER
         .into_iter()
@@ -52,10 +52,10 @@ pub(crate) fn install_packages(log: &StageLog) -> Result<(), String> {
         .chain(debian::DATABASE)
         .chain(debian::TERMINAL)
         .collect();
-    tolerate_failure_locally(log, require(log, &all))
+    tolerate_failure_locally(log, install_missing(log, &all))
 }
 
-fn require(log: &StageLog, packages: &[&'static str]) -> Result<(), String> {
+fn install_missing(log: &StageLog, packages: &[&'static str]) -> Result<(), String> {
     let is_missing =
         |(program, check, _): &&(&str, &[&str], _)| !succeeds(Command::new(program).args(*check));
     let missing = PROGRAMS.iter().filter(is_missing).map(|(.., package)| *package);

@@ -7,7 +7,7 @@ use super::{BenchHub, Histogram, Server, uncoalescable_event};
 
 /// The result of a run with concurrent publishers.
 #[derive(Debug)]
-pub struct ConcurrentPublishers {
+pub struct ConcurrentPublishResult {
     /// Acknowledged events per second.
     pub rate: f64,
     /// Latency from a request to its response.
@@ -23,13 +23,13 @@ struct PublisherConnection {
     sent_at: Instant,
 }
 
-impl ConcurrentPublishers {
+impl ConcurrentPublishResult {
     /// Runs this many publishers for this duration, each with one event per request.
     pub fn publish(hub: &BenchHub, agent_count: usize, duration: Duration) -> Self {
         Self::publish_in_batches(hub, agent_count, 1, duration)
     }
 
-    /// Runs this many publishers for this duration, each with this many events per request and for a person of its own. Each
+    /// Runs this many publishers for this duration, each with this many events per request. Each publisher's session has a different person. Each
     /// publisher waits for the acknowledgement before it sends the next request. One thread drives all publishers.
     pub fn publish_in_batches(hub: &BenchHub, agent_count: usize, batch: usize, duration: Duration) -> Self {
         let mut poll = mio::Poll::new().unwrap();

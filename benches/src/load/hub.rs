@@ -137,7 +137,7 @@ impl Server for BenchHub {
         &self.address
     }
 
-    fn open_stream_path(&self, agent: &mut KeepAliveClient) -> String {
+    fn subscribe_and_get_stream_path(&self, agent: &mut KeepAliveClient) -> String {
         Self::stream_path(&self.subscribe(agent))
     }
 

@@ -41,7 +41,7 @@ impl ListenerPool {
         let mut agent = KeepAliveClient::connect(server.address());
         let mut sockets = Vec::with_capacity(count);
         for token in 0..count {
-            let stream = open_stream(server.address(), &server.open_stream_path(&mut agent));
+            let stream = open_stream(server.address(), &server.subscribe_and_get_stream_path(&mut agent));
             stream.set_nonblocking(true).unwrap();
             let mut socket = mio::net::TcpStream::from_std(stream);
             poll.registry().register(&mut socket, mio::Token(token), mio::Interest::READABLE).unwrap();

@@ -1,7 +1,7 @@
 //! The load driver, shared by the benchmarks of the hub.
 //!
 //! - [`BenchHub`] and [`Nchan`]: the servers, real programs in child processes, behind [`Server`].
-//! - [`KeepAliveClient`]: one connection; [`ConcurrentPublishers`]: many connections, each with one open request.
+//! - [`KeepAliveClient`]: one connection; [`ConcurrentPublishResult`]: many connections, each with one open request.
 //! - [`ListenerPool`]: fast listeners, read by one thread; [`ThrottledListener`] and [`SlowReaders`]: slow ones.
 //! - [`FixedRateLoad`]: events at a fixed rate (open loop); [`QuestionDriver`]: questions, answers and wake-ups.
 //! - [`Histogram`]: logarithmic latency histogram; [`Scale`]: full or quick runs.
@@ -35,7 +35,7 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 pub use baseline::{baseline_appends, baseline_writes};
-pub use concurrent_publishers::ConcurrentPublishers;
+pub use concurrent_publishers::ConcurrentPublishResult;
 pub use event::{
     EVENT_STAMP_PREFIX, QUESTION_STAMP_PREFIX, enveloped_event, event, frame_len, question,
     uncoalescable_event,
@@ -58,7 +58,7 @@ pub trait Server {
     /// The host and port.
     fn address(&self) -> &str;
     /// Returns the path of the stream for one more listener. Subscribes with `agent` if that is needed.
-    fn open_stream_path(&self, agent: &mut KeepAliveClient) -> String;
+    fn subscribe_and_get_stream_path(&self, agent: &mut KeepAliveClient) -> String;
     /// Returns a request, or several in a row, that publishes `batch` events, and the number of responses.
     fn publish_request(&self, batch: usize) -> (Vec<u8>, usize);
     /// The server process.

@@ -1,4 +1,4 @@
-//! The server that the fan-out benchmark compares with: nginx with nchan, one worker, all files in a temporary folder.
+//! The server that the fan-out benchmark compares the hub with: nginx with nchan, one worker, all files in a temporary folder.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -97,7 +97,7 @@ impl Server for Nchan {
         &self.address
     }
 
-    fn open_stream_path(&self, _: &mut KeepAliveClient) -> String {
+    fn subscribe_and_get_stream_path(&self, _: &mut KeepAliveClient) -> String {
         "/sub".to_owned()
     }
 

@@ -25,7 +25,9 @@ impl SlowReaders {
     pub fn connect(hub: &BenchHub, slow: usize, rate: usize, dead: usize) -> Self {
         let mut agent = hub.connect();
         let mut streams = |count: usize| -> Vec<TcpStream> {
-            (0..count).map(|_| open_stream(hub.address(), &hub.open_stream_path(&mut agent))).collect()
+            (0..count)
+                .map(|_| open_stream(hub.address(), &hub.subscribe_and_get_stream_path(&mut agent)))
+                .collect()
         };
         let (mut slow, dead) = (streams(slow), streams(dead));
         for stream in &slow {

@@ -66,7 +66,7 @@ proptest! {
         let mut choices = RandomChoices::new(&bytes);
         let (offer, requested) = (random_offer(&mut choices), random_capabilities(&mut choices));
         if let Ok((accepted, terms)) = negotiate(&request("1.0.0", &requested), &offer) {
-            check_not_wider(&requested, &honored(accepted), &terms)?;
+            check_grants_at_most_what_was_requested(&requested, &honored(accepted), &terms)?;
         }
     }
 
@@ -209,7 +209,7 @@ fn the_generator_reaches_both_answers_and_every_reason() {
 }
 
 /// Checks with a second implementation that nothing is granted beyond the request (§5.4.4).
-fn check_not_wider(
+fn check_grants_at_most_what_was_requested(
     requested: &Map<String, Value>,
     honored: &Map<String, Value>,
     terms: &Terms,

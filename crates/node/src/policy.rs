@@ -16,7 +16,7 @@ use crate::limits::NodeLimits;
 /// The policy.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// The lowest score with which an agent can open a session with ours.
+    /// The lowest score with which an agent can open a session with this node's agent.
     pub trust_threshold: f64,
     /// The constants of the trust computation.
     pub trust: TrustParameters,
@@ -36,23 +36,23 @@ pub struct Policy {
     pub deposits: Vec<(AgentUri, Amount, Currency)>,
 }
 
-/// The messages that a person is asked about before they are sent.
+/// What a person is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConsentPolicy {
-    /// Before a COMMIT.
+    /// Ask before a COMMIT is sent.
     pub commit: bool,
-    /// Before a commitment of the other side is accepted.
+    /// Ask before a commitment of the other side is accepted.
     pub accept: bool,
-    /// About an escalation of our agent.
+    /// Ask about an escalation of this node's agent.
     pub escalate: bool,
-    /// About a dispute that the rules do not decide.
+    /// Ask about a dispute that the rules do not decide.
     pub dispute: bool,
     /// How long the person has to answer.
     pub timeout: Duration,
 }
 
 impl ConsentPolicy {
-    /// A person is asked about everything that binds.
+    /// A person is asked in every case.
     pub const ASK: Self =
         Self { commit: true, accept: true, escalate: true, dispute: true, timeout: Duration::from_mins(10) };
     /// Nobody is asked.
@@ -93,7 +93,7 @@ impl Policy {
         }
     }
 
-    /// Reads a policy file. Members that are absent keep their defaults.
+    /// Reads a policy file. Keys that are absent keep their defaults.
     pub fn load(path: &Path, consent: ConsentPolicy) -> Result<Self, PolicyError> {
         let text =
             std::fs::read_to_string(path).map_err(|error| PolicyError::File(path.to_owned(), error))?;
@@ -207,8 +207,8 @@ impl Policy {
                 let ceilings = items(value)
                     .and_then(|items| items.map(ceiling).collect::<Option<Vec<Option<Amount>>>>());
                 let ceilings = ceilings.and_then(|ceilings| <[Option<Amount>; 5]>::try_from(ceilings).ok());
-                self.escrow_ceilings.any_currency =
-                    ceilings.ok_or("must be a list of five amounts as texts, for the trust levels 0 to 4")?;
+                self.escrow_ceilings.any_currency = ceilings
+                    .ok_or("must be a list of five amounts as strings, for the trust levels 0 to 4")?;
             }
             ("escrow", "deposits") => {
                 let expected = "must be a list of tables with agent, amount and currency";
@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_documented_member_is_read() {
+    fn a_policy_file_is_read() {
         let text = r#"
             [consent]
             commit = true
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_named() {
+    fn an_error_names_the_faulty_key() {
         for (text, expected) in [
             ("[trust]\nthreshold = 200", "trust.threshold must be from 0 to 100"),
             ("[consent]\ncomit = true", "consent.comit is not known"),

@@ -43,7 +43,7 @@ impl AgentKeys {
     /// Reads a key file. Fails if anyone but its owner can read or change it.
     pub fn load(path: &Path) -> Result<Self, KeyFileError> {
         let text = private_file::read(path, MAX_FILE_BYTES)
-            .map_err(|error| error.replace_too_long(KeyFileError::NotAgentKeys))?;
+            .map_err(|error| error.map_too_long(KeyFileError::NotAgentKeys))?;
         Self::from_json(&text).ok_or_else(|| KeyFileError::NotAgentKeys(path.to_owned()))
     }
 

@@ -43,7 +43,7 @@ impl MacKey {
                 private_file::create(path, &text)?;
                 text
             }
-            Err(error) => return Err(error.replace_too_long(KeyFileError::NotMacKey)),
+            Err(error) => return Err(error.map_too_long(KeyFileError::NotMacKey)),
         };
         let secret = base64url::decode(text.trim()).map(Zeroizing::new);
         let secret = secret.and_then(|bytes| <[u8; 32]>::try_from(bytes.as_slice()).ok().map(Zeroizing::new));

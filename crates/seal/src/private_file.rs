@@ -33,7 +33,7 @@ pub enum KeyFileError {
 
 impl KeyFileError {
     /// Replaces [`Self::TooLong`] with the error for a wrong format.
-    pub(crate) fn replace_too_long(self, wrong_format: fn(PathBuf) -> Self) -> Self {
+    pub(crate) fn map_too_long(self, wrong_format: fn(PathBuf) -> Self) -> Self {
         match self {
             Self::TooLong(path, _) => wrong_format(path),
             other => other,

@@ -1,4 +1,4 @@
-//! Changes without a reply: deadlines, subscriptions that open and close, and cancellation by the
+//! Changes that no reply causes: deadlines, subscriptions that open and close, and cancellation by the
 //! agent.
 
 use std::hash::BuildHasher;
@@ -57,8 +57,8 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     }
 
     /// Marks a subscription as disconnected. It may resume within `window_ms` milliseconds (C-C17);
-    /// if that is 0, it is closed immediately. Questions whose default is accept do not wait for
-    /// it.
+    /// if that is 0, it is closed immediately. A question whose default is accept is resolved now, without
+    /// waiting for the subscription to resume.
     pub fn subscription_lost(
         &mut self,
         id: &SubscriptionId,
@@ -108,7 +108,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         Ok(self.stage(StagedChange { questions: vec![question], ..StagedChange::default() }))
     }
 
-    /// Cancels a question on behalf of its agent. The question is refused, and its token can no
+    /// Cancels a question on behalf of its agent. It is resolved as rejected, and its token can no
     /// longer be used (§6.8).
     pub fn cancel_question(
         &mut self,
@@ -121,8 +121,8 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         Ok(self.stage(change))
     }
 
-    /// Refuses all open questions, even those whose deadline has passed. A hub calls this if it has
-    /// lost entries of its ledger, because a question that looks open may have been answered.
+    /// Resolves all open questions as rejected, even those whose deadline has passed. A hub calls this if it has
+    /// lost journal entries, because a question that looks open may have been answered.
     pub fn refuse_open_questions(&mut self, now: UnixMillis) -> StagedChange {
         let mut change = StagedChange::default();
         for question in self.open_questions() {
@@ -132,7 +132,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         self.stage(change)
     }
 
-    /// Ends a session. Its open questions are refused (§6.8), and consents given in it can
+    /// Ends a session. Its open questions are resolved as rejected (§6.8), and consents given in it can
     /// no longer be used.
     pub fn end_session(&mut self, session: &SessionId, now: UnixMillis) -> StagedChange {
         if self.is_ending(session) {
@@ -156,8 +156,8 @@ impl<H: BuildHasher> QuestionRegistry<H> {
 }
 
 /// Returns a copy of the question. If the grace period for listeners to return after a restart
-/// has passed, the copy has no `grace_until`, because [`QuestionRegistry::next_deadline`] would return that time
-/// again.
+/// has passed, the copy has no `grace_until`, because otherwise [`QuestionRegistry::next_deadline`] would keep returning
+/// that time.
 fn without_expired_grace(question: &Question, now: UnixMillis) -> Question {
     let mut question = question.clone();
     question.grace_until = question.grace_until.filter(|until| now < *until);

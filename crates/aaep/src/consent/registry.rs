@@ -23,9 +23,9 @@ seal::defaults! {
         /// The maximum number of open questions in total.
         pub max_open_total: usize = 4096,
         /// The maximum number of resolved questions that an open session keeps in full. Older
-        /// questions are reduced to a 64-bit fingerprint and can no longer be spent.
+        /// questions are reduced to a 64-bit fingerprint and can no longer permit a call.
         pub max_resolved_per_session: usize = 64,
-        /// How long after the answer an accepted question can be spent, in milliseconds.
+        /// How long after the answer an accepted question permits its call, in milliseconds.
         pub max_consent_age_ms: i64 = 600_000,
     }
 }
@@ -62,8 +62,7 @@ pub struct QuestionRegistry<H> {
 struct StagedQuestion {
     /// The question after the change.
     latest_state: Question,
-    /// The number of staged changes. After a first change, only the end of the session can be
-    /// staged as well.
+    /// The number of staged changes. A second change can be staged only if it ends the session.
     count: usize,
 }
 
@@ -121,8 +120,8 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         registry
     }
 
-    /// Restores an ended session and its tokens after a restart, as far as the journal still has
-    /// them. Without this call, replies to its tokens are reported as unknown instead of already
+    /// Marks a session as ended after a restart, and its tokens as used, to the extent that the journal
+    /// still has them. Without this call, replies to its tokens are reported as unknown instead of already
     /// resolved.
     pub fn restore_ended_session(
         &mut self,
@@ -286,7 +285,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
     }
 
     /// Removes the oldest resolved question of a session that has too many. A question that can
-    /// still be spent is removed only if there is no other candidate.
+    /// still permit a call is removed only if there is no other candidate.
     fn evict_resolved(&mut self, session: &SessionId) {
         let Some(list) = self.sessions.get_mut(session) else { return };
         let status = |fingerprint: &u64| self.by_fingerprint.get(fingerprint).map(|question| question.status);

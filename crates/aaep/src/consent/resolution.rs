@@ -34,8 +34,7 @@ pub struct Resolution {
     pub deadline: UnixMillis,
     /// When the question was resolved, by the hub's clock.
     pub resolved_at: UnixMillis,
-    /// When a person's yes expires and no longer permits a call. Absent for every other answer, because only
-    /// a person's reply permits anything dangerous.
+    /// When a person's yes expires and no longer permits a call. Set only if a person accepted.
     pub expires_at: Option<UnixMillis>,
     /// When the person decided, according to the reply. A time before the question is suspicious
     /// and worth logging (C-D3).

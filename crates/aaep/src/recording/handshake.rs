@@ -76,7 +76,7 @@ impl HandshakeTracker {
                         let found = "signed_manifest is missing".to_owned();
                         findings.push(rule::SIGNED_MANIFEST_REQUIRED, String::new(), found);
                     }
-                    check_not_wider(&request.capabilities, honored, findings);
+                    check_grants_at_most_what_was_requested(&request.capabilities, honored, findings);
                     self.open(id, request.capabilities, honored, findings);
                 } else {
                     self.open(id, Capabilities::new(), honored, findings);
@@ -332,7 +332,7 @@ impl TrackedSubscription {
         }
         self.recent_event_times.clear();
         overlay(&mut self.requested, requested);
-        check_not_wider(&self.requested, honored, findings);
+        check_grants_at_most_what_was_requested(&self.requested, honored, findings);
         overlay(&mut self.honored, honored.clone());
     }
 }
@@ -369,7 +369,11 @@ fn overlay(base: &mut Capabilities, newer: Capabilities) {
 
 /// Checks that no honored capability is wider than requested (§5.4.4, C-C7). If an honored
 /// capability is absent, it is assumed to equal the requested one (C-C6).
-fn check_not_wider(requested: &Capabilities, honored: &Capabilities, findings: &mut Findings) {
+fn check_grants_at_most_what_was_requested(
+    requested: &Capabilities,
+    honored: &Capabilities,
+    findings: &mut Findings,
+) {
     let mut report = |rule: Rule, name: &str, found: String| {
         findings.push(rule, format!("/honored_capabilities/{name}"), found);
     };

@@ -1,4 +1,4 @@
-//! Checks people's consents in a transcript (D24) for `sayso asp verify`.
+//! Checks people's consents in a transcript (decision D24 in docs/asp.md) for `sayso asp verify`.
 
 use std::path::{Path, PathBuf};
 
@@ -19,19 +19,19 @@ const MAX_KEY_FILE_BYTES: u64 = 64 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct ConsentCheck {
     hub_keys: Vec<es256::VerifyingKey>,
-    is_required: bool,
+    is_consent_required: bool,
     sentences: Vec<String>,
     unchecked_count: u64,
 }
 
 impl ConsentCheck {
     /// Reads the public keys of the hubs.
-    pub(super) fn new(key_files: &[PathBuf], is_required: bool) -> Result<Self, CommandError> {
+    pub(super) fn new(key_files: &[PathBuf], is_consent_required: bool) -> Result<Self, CommandError> {
         let mut hub_keys = Vec::new();
         for path in key_files {
             hub_keys.extend(read_hub_keys(path)?);
         }
-        Ok(Self { hub_keys, is_required, ..Self::default() })
+        Ok(Self { hub_keys, is_consent_required, ..Self::default() })
     }
 
     /// Returns the COMMIT that this message accepts. Call it before the session handles the message.
@@ -44,8 +44,8 @@ impl ConsentCheck {
     /// Checks a message that the session has accepted. Returns the fault, if there is one.
     pub(super) fn check(&mut self, message: &Envelope, accepted: Option<&Commit>) -> Result<(), String> {
         let is_commitment = matches!(message.body, Body::Commit(_)) || accepted.is_some();
-        let is_missing = consent::read(&message.body).is_none();
-        if is_missing && (!is_commitment || !self.is_required) {
+        let has_no_consent = consent::read(&message.body).is_none();
+        if has_no_consent && (!is_commitment || !self.is_consent_required) {
             return Ok(());
         }
         if self.hub_keys.is_empty() {

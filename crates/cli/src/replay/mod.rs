@@ -80,7 +80,7 @@ fn narrate_recording(arguments: &Arguments) -> Result<ExitStatus, String> {
     narration::print_heading(&mut out, &name).map_err(io_error)?;
     let summary = narration::narrate(input, preferences, &mut PlaybackClock::new(arguments.speed), &mut out)
         .map_err(io_error)?;
-    if summary.is_output_closed {
+    if summary.has_write_failed {
         return Ok(ExitStatus::Success);
     }
     if !summary.unreadable_lines.is_empty() {

@@ -16,7 +16,7 @@ pub(super) struct NarrationSummary {
     /// The line numbers of the first unreadable lines.
     pub(super) unreadable_lines: Vec<u64>,
     /// Whether the reader of the output has closed the pipe.
-    pub(super) is_output_closed: bool,
+    pub(super) has_write_failed: bool,
 }
 
 /// Maximum number of unreadable lines that are listed.
@@ -60,7 +60,7 @@ pub(super) fn narrate(
         let now = narrator.now.unwrap_or_default();
         narrator.subscriber.receive(doc.source(), now);
         narrator.print_pending(now)?;
-        if narrator.summary.is_output_closed {
+        if narrator.summary.has_write_failed {
             return Ok(narrator.summary);
         }
     }
@@ -111,7 +111,7 @@ impl<W: Write> RecordingNarrator<'_, W> {
         while let Some(announcement) = self.subscriber.next_announcement(now) {
             printed_any = true;
             let phrases = self.subscriber.phrases();
-            print_announcement(self.out, &announcement, phrases, &mut self.summary.is_output_closed)?;
+            print_announcement(self.out, &announcement, phrases, &mut self.summary.has_write_failed)?;
         }
         Ok(printed_any)
     }

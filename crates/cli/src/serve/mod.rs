@@ -492,7 +492,7 @@ fn create_data_dir(path: &Path) -> Result<(), String> {
 fn listen_error(address: SocketAddr, error: &std::io::Error) -> String {
     let hint = match error.kind() {
         ErrorKind::AddrInUse => {
-            "; is a hub already running there? --listen sets another address, and port 0 picks a free port"
+            "; is a hub already running there? use --listen to choose another address; port 0 picks a free port"
         }
         ErrorKind::PermissionDenied => "; ports below 1024 need privileges",
         _ => "",

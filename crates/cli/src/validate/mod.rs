@@ -120,7 +120,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitStatus {
         let was_read = validate_file(arguments, &new_findings, file, &mut report);
         has_failed |= !was_read;
         has_read_file |= was_read;
-        if report.is_output_closed() {
+        if report.has_write_failed() {
             break;
         }
     }

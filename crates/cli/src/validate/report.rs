@@ -35,7 +35,7 @@ pub(crate) struct ValidationReport {
     errors: u64,
     warnings: u64,
     /// Whether a write has failed, for example because the reader of the output has closed the pipe.
-    is_output_closed: bool,
+    has_write_failed: bool,
     /// The first write error other than a closed pipe.
     write_error: Option<Error>,
 }
@@ -55,7 +55,7 @@ impl ValidationReport {
             sessions: 0,
             errors: 0,
             warnings: 0,
-            is_output_closed: false,
+            has_write_failed: false,
             write_error: None,
         }
     }
@@ -95,7 +95,7 @@ impl ValidationReport {
     fn print_groups(&mut self) {
         let has_repetitions = self.groups.has_repetitions();
         self.flush();
-        if self.is_output_closed || self.groups.is_empty() || !(has_repetitions || self.is_stderr_terminal) {
+        if self.has_write_failed || self.groups.is_empty() || !(has_repetitions || self.is_stderr_terminal) {
             return;
         }
         if has_repetitions {
@@ -139,7 +139,7 @@ impl ValidationReport {
     /// Prints a note to stderr. Notes are not findings.
     pub(super) fn print_note(&mut self, text: &str) {
         self.flush();
-        if !self.is_output_closed {
+        if !self.has_write_failed {
             print_stderr(&format!("note: {}: {text}", printable(&self.file)));
         }
     }
@@ -153,7 +153,7 @@ impl ValidationReport {
         self.print_summary_with(None);
     }
 
-    /// Prints the summary. `details` is a member of the JSON summary, with its name.
+    /// Prints the summary. `details` is the name and the JSON value of an additional member of the JSON summary.
     pub(crate) fn print_summary_with(&mut self, details: Option<(&str, &str)>) {
         self.print_groups();
         let Self { events, sessions, errors, warnings, .. } = *self;
@@ -183,8 +183,8 @@ impl ValidationReport {
         self.errors > 0
     }
 
-    pub(super) fn is_output_closed(&self) -> bool {
-        self.is_output_closed
+    pub(super) fn has_write_failed(&self) -> bool {
+        self.has_write_failed
     }
 
     /// Returns the error that caused findings to be lost, if any. A closed pipe does not count.
@@ -198,7 +198,7 @@ impl ValidationReport {
     }
 
     fn print(&mut self, text: &str) {
-        if !self.is_output_closed {
+        if !self.has_write_failed {
             let written = writeln!(self.out, "{text}");
             self.record_write_failure(written);
         }
@@ -206,7 +206,7 @@ impl ValidationReport {
 
     fn record_write_failure(&mut self, written: std::io::Result<()>) {
         if let Err(error) = written {
-            self.is_output_closed = true;
+            self.has_write_failed = true;
             if error.kind() != ErrorKind::BrokenPipe && self.write_error.is_none() {
                 self.write_error = Some(error);
             }

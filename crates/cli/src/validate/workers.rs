@@ -125,7 +125,7 @@ impl Driver<'_> {
     ) -> io::Result<()> {
         while let Some(input) = splitter.next()? {
             self.handle_block(&worker.check(&input));
-            if self.report.is_output_closed() {
+            if self.report.has_write_failed() {
                 break;
             }
         }
@@ -160,7 +160,7 @@ impl Driver<'_> {
             while pending.len() > remaining {
                 self.receive(pending.pop_front());
             }
-            if self.report.is_output_closed() {
+            if self.report.has_write_failed() {
                 return result;
             }
         }
@@ -192,7 +192,7 @@ impl Driver<'_> {
     }
 
     fn finish(self, is_complete: bool, mut findings: Findings) {
-        if self.items == 0 && is_complete && !self.report.is_output_closed() {
+        if self.items == 0 && is_complete && !self.report.has_write_failed() {
             Validator::report_empty_input(&mut findings);
             for finding in findings.list() {
                 self.report.add_finding(1, finding, None);

@@ -120,7 +120,7 @@ fn a_hub_without_stored_state_gets_a_new_subscription() {
 }
 
 #[test]
-fn signals_end_listening_with_code_0_and_the_end_of_input_does_not() {
+fn signals_exit_with_code_0_and_the_end_of_input_keeps_listening() {
     let hub = HubProcess::start_in_memory();
     for signal in ["-INT", "-TERM", "-HUP"] {
         let person = ListenProcess::start_connected(&hub.address, &[]);
@@ -192,7 +192,7 @@ fn tls_works_if_the_certificate_is_trusted() {
 }
 
 #[test]
-fn a_ca_certificate_as_server_certificate_is_explained() {
+fn a_ca_certificate_used_as_the_server_certificate_gets_a_clear_error() {
     let folder = tempfile::tempdir().unwrap();
     let mut parameters = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
     parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);

@@ -30,7 +30,7 @@ fn system_errors_are_explained_in_plain_language() {
     assert!(
         error.contains(&format!("cannot listen on {}: another program is using this address", hub.address))
     );
-    assert!(error.contains("--listen sets another"), "{error}");
+    assert!(error.contains("use --listen to choose another address"), "{error}");
     let demo_error = run_refused(&["demo", "--listen", &hub.address]);
     assert!(demo_error.contains("another program is using this address"), "{demo_error}");
     let under_file = path("file/below");
@@ -257,7 +257,7 @@ fn misspelled_members_parameters_and_types_get_a_suggestion() {
 }
 
 #[test]
-fn no_finding_asks_for_what_the_hub_supplies() {
+fn no_finding_asks_for_a_member_that_the_hub_fills_in() {
     let hub = HubProcess::start_in_memory();
     let client = hub.client();
     let session = client.start_session();
@@ -301,7 +301,7 @@ fn no_finding_asks_for_what_the_hub_supplies() {
 }
 
 #[test]
-fn the_findings_of_a_batch_name_the_event() {
+fn findings_say_which_event_of_a_batch_is_wrong() {
     let hub = HubProcess::start_in_memory();
     let client = hub.client().with_header("Content-Type: application/x-ndjson");
     let session = hub.client().start_session();

@@ -192,7 +192,7 @@ fn an_invalid_file_leaves_the_old_tokens_in_force() {
     let client = hub.client().with_bearer(&ada);
     let mut stream = client.open_event_stream(&client.subscribe("{}"), None);
     let valid = std::fs::read_to_string(&file.0).unwrap();
-    let damages: [(&dyn Fn(), &str); 3] = [
+    let corruptions: [(&dyn Fn(), &str); 3] = [
         (&|| std::fs::write(&file.0, format!("{valid}nonsense\n")).unwrap(), "tokens:2: not a valid token"),
         (&|| std::fs::remove_file(&file.0).unwrap(), "no such file"),
         (
@@ -204,8 +204,8 @@ fn an_invalid_file_leaves_the_old_tokens_in_force() {
             "chmod 600",
         ),
     ];
-    for (damage, reason) in damages {
-        damage();
+    for (corrupt, reason) in corruptions {
+        corrupt();
         let log_line = reload(&hub);
         for part in ["error reload.failed what=tokens", reason, "stays in force"] {
             assert!(log_line.to_lowercase().contains(part), "{part}: {log_line}");

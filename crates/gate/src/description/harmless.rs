@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use crate::phrases::{Language, Phrase, texts};
 
-/// The kinds of texts.
+/// Kinds of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextKind {
     /// A command, a path or an argument, in which look-alike letters are suspicious.
@@ -17,7 +17,7 @@ pub enum TextKind {
     Prose,
 }
 
-/// A text without dangerous characters, and what was found in it.
+/// Text without dangerous characters, and what was found in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HarmlessText {
     /// The text. Dangerous characters are replaced with `[U+202E]` and the like.
@@ -141,8 +141,8 @@ fn mark_look_alikes(text: &str, words: &mut Vec<String>) -> String {
             continue;
         }
         let has_latin = word.chars().any(|c| c.is_ascii_alphabetic());
-        let is_imitation = |c: char| !c.is_alphabetic() || imitates_latin(c) || c.is_ascii();
-        let is_whole_imitation = word.chars().all(is_imitation);
+        let could_pass_as_latin = |c: char| !c.is_alphabetic() || imitates_latin(c) || c.is_ascii();
+        let is_whole_imitation = word.chars().all(could_pass_as_latin);
         let is_suspicious =
             |c: char| imitates_punctuation(c) || (imitates_latin(c) && (has_latin || is_whole_imitation));
         if word.chars().any(is_suspicious) {
@@ -170,7 +170,7 @@ fn imitates_latin(c: char) -> bool {
         // Greek
         | 'α' | 'ο' | 'ν' | 'ρ' | 'υ' | 'ι' | 'κ' | 'ϲ' | 'ϳ' | 'χ'
         | 'Α' | 'Β' | 'Ε' | 'Ζ' | 'Η' | 'Ι' | 'Κ' | 'Μ' | 'Ν' | 'Ο' | 'Ρ' | 'Τ' | 'Υ' | 'Χ'
-        // Armenian, Cherokee and others that fonts draw like Latin
+        // Armenian, IPA, click letters and Roman numerals that fonts draw like Latin
         | 'օ' | 'ո' | 'ս' | 'հ' | 'ց' | 'զ' | 'ɑ' | 'ɡ' | 'ı' | 'ǀ' | 'ⅼ' | 'ⅰ' | 'ⅴ' | 'ⅹ' | 'ⅽ' | 'ⅾ' | 'ⅿ'
         // Full-width and mathematical letters
         | '\u{FF10}'..='\u{FF19}' | '\u{FF21}'..='\u{FF3A}' | '\u{FF41}'..='\u{FF5A}' | '\u{1D400}'..='\u{1D7FF}')

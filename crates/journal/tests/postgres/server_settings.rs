@@ -1,4 +1,4 @@
-//! Servers, schemas and addresses that are refused.
+//! Which servers, schemas and addresses are accepted, and how refusals are reported.
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! Exhaustive: replaces each member of a message with the same member of every other message of the transcript. Replaces
 //! proofs, signatures and hashes in combination as well. Puts messages of other sessions in place of, or before, every message.
 //!
-//! Two transcripts of one seed share a session until they diverge. At the fork, the first message of either branch is
+//! Two transcripts generated from the same seed are the same session up to the point where they diverge. At the fork, the first message of either branch is
 //! valid, because its sender did sign it after the same messages. This is a different valid history, not a mutation.
 //! The tests show that such a replacement is detected if a later message of the original branch remains.
 
@@ -41,7 +41,7 @@ const POINTERS: [&str; 18] = [
 #[test]
 fn no_member_of_one_message_is_accepted_in_another() {
     let mut authenticator = Authenticator::default();
-    let (mut single, mut together) = (0, 0);
+    let (mut single, mut combined) = (0, 0);
     for chain in CHAINS.iter() {
         let values: Vec<Value> =
             chain.transcript.messages.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
@@ -81,12 +81,12 @@ fn no_member_of_one_message_is_accepted_in_another() {
                         chain.transcript.name,
                         at + 1
                     );
-                    together += 1;
+                    combined += 1;
                 }
             }
         }
     }
-    println!("{single} members and {together} sets of integrity members copied from another message");
+    println!("{single} members and {combined} sets of integrity members copied from another message");
 }
 
 /// Asserts that a foreign message is detected in place of each message, and before it. Returns the number of mutations.
@@ -101,7 +101,7 @@ fn assert_detected_everywhere(chain: &TranscriptChain, foreign: &AuthenticatedMe
                 messages.insert(at, foreign);
             }
             let rejected = chain.first_rejected(messages.iter().copied());
-            // A foreign invitation in the first place starts another session, so the next message is rejected.
+            // A foreign invitation at the first position starts another session, so the next message is rejected.
             let starts_session = at == 0 && foreign.envelope.integrity.previous_hash == seal::Digest::ZERO;
             match rejected {
                 Some(rejected) => {
@@ -128,7 +128,7 @@ fn messages_from_other_sessions_of_the_same_agents_are_detected_at_every_positio
     for foreign in &other.messages {
         count += assert_detected_everywhere(&own, foreign);
     }
-    // The demo's press has two sessions with the same keys.
+    // In the demo, the Braille Press has two sessions with the same keys.
     let find_chain = |name| CHAINS.iter().find(|chain| chain.transcript.name == name).unwrap();
     let (first, second) = (find_chain("delegated"), find_chain("delegate"));
     for (chain, other) in [(first, second), (second, first)] {
@@ -145,12 +145,12 @@ fn messages_from_another_seed_are_detected_at_every_position() {
     let mut count = 0;
     for chain in CHAINS.iter() {
         for text in OTHER_DEMOS.iter().flat_map(|transcript| &transcript.messages) {
-            // The agents have the same names but other keys, so no message is authentic at any position.
+            // The agents have the same names but different keys, so no message is authentic at any position.
             assert!(authenticator.authenticate(text, &chain.cards, &AspLimits::default()).is_err());
             count += 1;
         }
     }
-    println!("{count} messages of another seed tried, each for every position");
+    println!("{count} messages of another seed tried against every chain");
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn each_kind_of_end_has_its_own_text() {
 }
 
 #[test]
-fn saysos_text_is_localized_and_the_agents_text_is_marked_as_the_agents() {
+fn own_text_is_localized_and_agent_text_is_attributed_to_the_agent() {
     let mut harness = SubscriberHarness::new();
     harness
         .subscriber
@@ -271,7 +271,7 @@ fn state_changes_are_not_announced_after_a_stop() {
 }
 
 #[test]
-fn an_authors_own_state_is_announced_in_its_words_and_the_persons_language() {
+fn a_custom_agent_state_is_announced_with_its_label_in_the_persons_language() {
     let change = |extra: &str| {
         format!(
             r#""from_state":"idle","to_state":"comparing"{extra},"extensions":{{"sayso":{{"states":[{{"state":"comparing","words":{{"en":"Comparing\u001b prices.","es":"Comparando precios."}}}}]}}}}"#
@@ -283,7 +283,7 @@ fn an_authors_own_state_is_announced_in_its_words_and_the_persons_language() {
     assert_eq!(
         harness.receive("state.changed", &change(r#","summary_normal":"Ten shops.""#)),
         ["agent: Ten shops."],
-        "a text about this change says more"
+        "the summary of the change takes precedence"
     );
     for (languages, expected) in [(["es-MX"], "Comparando precios."), (["fr"], r"Comparing\u{1b} prices.")] {
         let preferences = Preferences {
@@ -315,7 +315,7 @@ fn an_authors_own_state_is_announced_in_its_words_and_the_persons_language() {
 
 /// §2.2.9: the clock of this test stands still, so whatever is announced is announced without delay.
 #[test]
-fn normal_events_are_announced_in_turn_and_at_once() {
+fn normal_events_are_announced_in_order_and_without_delay() {
     let mut harness = SubscriberHarness::new();
     let mut heard = Vec::new();
     for (kind, rest) in [
