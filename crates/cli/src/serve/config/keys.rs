@@ -78,7 +78,7 @@ keys! {
     "behind_proxy": Flag => Flag(behind_proxy),
         "A proxy in front of the hub terminates TLS. Permits a public address without a certificate, and sets the Secure attribute of cookies.";
     "unix": Path => OptionalPath(unix),
-        "Also accept listeners and agents on this Unix socket; \"usual\" stands for the path where programs look by default. Only the same user can connect.";
+        "Also accept listeners and agents on this Unix socket; \"default\" stands for the path where programs look for a hub. Only the same user can connect.";
     "grpc_listen": Address => OptionalAddress(grpc_listen),
         "Also accept listeners over gRPC on this address, with the same tokens and TLS; port 0 picks a free port. Needs a build with the feature grpc.";
     "otlp_listen": Address => OptionalAddress(otlp_listen),
