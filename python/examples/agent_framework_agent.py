@@ -7,12 +7,12 @@ from agent_framework.openai import OpenAIChatCompletionClient
 
 import sayso
 from sayso.agent_framework import guard_tools, narrate
-from scripted_model import tidy_up
+from scripted_model import start_tidy_up_model
 from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
-    model_server = tidy_up()
+    model_server = start_tidy_up_model()
     async with sayso.session("Tidy up."):
         client = OpenAIChatCompletionClient(model="scripted", base_url=model_server.url + "/v1", api_key="none")
         agent = Agent(client=client, tools=guard_tools(TOOLS, POLICIES))

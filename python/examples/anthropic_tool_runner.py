@@ -6,12 +6,12 @@ from anthropic import AsyncAnthropic
 
 import sayso
 from sayso.anthropic import guard_tools, narrate
-from scripted_model import tidy_up
+from scripted_model import start_tidy_up_model
 from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
-    model_server = tidy_up()
+    model_server = start_tidy_up_model()
     async with sayso.session("Tidy up."):
         client = AsyncAnthropic(base_url=model_server.url, api_key="none")
         messages = [{"role": "user", "content": "Tidy up."}]

@@ -7,12 +7,12 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient
 
 import sayso
 from sayso.autogen import guard_tools, run_stream
-from scripted_model import tidy_up
+from scripted_model import start_tidy_up_model
 from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
-    model_server = tidy_up()
+    model_server = start_tidy_up_model()
     async with sayso.session("Tidy up."):
         info = {"vision": False, "function_calling": True, "json_output": False, "family": "unknown", "structured_output": False}
         model = OpenAIChatCompletionClient(model="scripted", base_url=model_server.url + "/v1", api_key="none", model_info=info)

@@ -7,12 +7,12 @@ from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, create_sdk_mcp
 
 import sayso
 from sayso.claude_agent import guard_tools, narrate
-from scripted_model import tidy_up
+from scripted_model import start_tidy_up_model
 from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
-    model_server = tidy_up("mcp__tidy__")
+    model_server = start_tidy_up_model("mcp__tidy__")
     async with sayso.session("Tidy up."):
 
         @tool("look", "Looks somewhere.", {"where": str})

@@ -7,12 +7,12 @@ from crewai import LLM, Agent
 
 import sayso
 from sayso.crewai import Gate
-from scripted_model import tidy_up
+from scripted_model import start_tidy_up_model
 from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
-    model_server = tidy_up()
+    model_server = start_tidy_up_model()
     async with sayso.session("Tidy up."):
         os.environ.update(CREWAI_DISABLE_TELEMETRY="true", OTEL_SDK_DISABLED="true")
         gate = Gate(POLICIES)

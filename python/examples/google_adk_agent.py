@@ -9,12 +9,12 @@ from google.genai import types
 
 import sayso
 from sayso.google_adk import guard_tools, narrate
-from scripted_model import tidy_up
+from scripted_model import start_tidy_up_model
 from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
-    model_server = tidy_up()
+    model_server = start_tidy_up_model()
     async with sayso.session("Tidy up."):
         os.environ.update(GOOGLE_API_KEY="none", GOOGLE_GEMINI_BASE_URL=model_server.url)
         agent = LlmAgent(name="tidy", model="gemini-2.5-flash", tools=guard_tools(TOOLS, POLICIES))

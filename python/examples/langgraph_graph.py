@@ -8,12 +8,12 @@ from langgraph.prebuilt import tools_condition
 
 import sayso
 from sayso.langgraph import SaysoCallback, tool_node
-from scripted_model import tidy_up
+from scripted_model import start_tidy_up_model
 from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
-    model_server = tidy_up()
+    model_server = start_tidy_up_model()
     async with sayso.session("Tidy up."):
         chat = ChatOpenAI(model="scripted", base_url=model_server.url + "/v1", api_key="none", callbacks=[SaysoCallback()])
         model = chat.bind_tools(TOOLS)

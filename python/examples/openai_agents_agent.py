@@ -7,12 +7,12 @@ from openai import AsyncOpenAI
 
 import sayso
 from sayso.openai_agents import guard_tools, narrate
-from scripted_model import tidy_up
+from scripted_model import start_tidy_up_model
 from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
-    model_server = tidy_up()
+    model_server = start_tidy_up_model()
     async with sayso.session("Tidy up."):
         set_tracing_disabled(True)
         model = OpenAIResponsesModel("scripted", AsyncOpenAI(base_url=model_server.url + "/v1", api_key="none"))

@@ -6,12 +6,12 @@ from openai import AsyncOpenAI
 
 import sayso
 from sayso.openai import Tools, narrator
-from scripted_model import tidy_up
+from scripted_model import start_tidy_up_model
 from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
-    model_server = tidy_up()
+    model_server = start_tidy_up_model()
     async with sayso.session("Tidy up."):
         schemas = [
             {"type": "function", "name": name, "parameters": {"type": "object", "properties": {key: {"type": "string"}}}}

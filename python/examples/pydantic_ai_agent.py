@@ -8,12 +8,12 @@ from pydantic_ai.providers.openai import OpenAIProvider
 
 import sayso
 from sayso.pydantic_ai import Sayso, narrate
-from scripted_model import tidy_up
+from scripted_model import start_tidy_up_model
 from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
-    model_server = tidy_up()
+    model_server = start_tidy_up_model()
     async with sayso.session("Tidy up."):
         model = OpenAIChatModel("scripted", provider=OpenAIProvider(base_url=model_server.url + "/v1", api_key="none"))
         agent = Agent(model, tools=TOOLS, capabilities=[Sayso(POLICIES)])

@@ -364,8 +364,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._stream(events())
 
 
-def tidy_up(tool_prefix: str = "") -> ScriptedModel:
-    """Starts a model that looks around, wipes the photos, and ends. The examples use it instead of a real model."""
+def start_tidy_up_model(tool_prefix: str = "") -> ScriptedModel:
+    """Starts a scripted model that calls `look`, then `wipe`, and ends. The examples use it instead of a real model."""
     return ScriptedModel(
         [
             {"text": "I look around first. ", "calls": [(tool_prefix + "look", {"where": "here"})]},

@@ -10,12 +10,12 @@ from semantic_kernel.functions import kernel_function
 
 import sayso
 from sayso.semantic_kernel import guard_kernel, narrate
-from scripted_model import tidy_up
+from scripted_model import start_tidy_up_model
 from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
-    model_server = tidy_up("tidy-")
+    model_server = start_tidy_up_model("tidy-")
     async with sayso.session("Tidy up."):
         client = AsyncOpenAI(base_url=model_server.url + "/v1", api_key="none")
         kernel = Kernel()

@@ -6,12 +6,12 @@ from smolagents import LogLevel, OpenAIServerModel, ToolCallingAgent
 
 import sayso
 from sayso.smolagents import Gate
-from scripted_model import tidy_up
+from scripted_model import start_tidy_up_model
 from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
-    model_server = tidy_up()
+    model_server = start_tidy_up_model()
     async with sayso.session("Tidy up."):
         model_server.script[-1] = {"text": "", "calls": [("final_answer", {"answer": "All is tidy."})]}
         gate = Gate(POLICIES)

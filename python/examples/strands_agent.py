@@ -7,12 +7,12 @@ from strands.models.openai import OpenAIModel
 
 import sayso
 from sayso.strands import guard_tools, narrate
-from scripted_model import tidy_up
+from scripted_model import start_tidy_up_model
 from tidy_tools import POLICIES, TOOLS
 
 
 async def main() -> None:
-    model_server = tidy_up()
+    model_server = start_tidy_up_model()
     async with sayso.session("Tidy up."):
         model = OpenAIModel(client_args={"api_key": "none", "base_url": model_server.url + "/v1"}, model_id="scripted")
         agent = Agent(model=model, tools=guard_tools(TOOLS, POLICIES), callback_handler=None)

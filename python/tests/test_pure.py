@@ -1,4 +1,4 @@
-"""Canonical JSON, redaction and texts, without a hub. The expected values come from the Rust code."""
+"""Canonical JSON, redaction, texts, imports, and the paths of the agent API. The expected values come from the Rust code."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_canonical_json_sorts_by_utf16_and_escapes_only_what_it_must():
     assert sayso.canonical_json(value) == '{"a":"\u2028\\u0007\\"\\\\/é","€":1,"\U0001f600":2,"\ufb33":3}'
 
 
-def test_different_values_stay_different():
+def test_python_values_are_converted_to_json_values():
     class Colour(enum.Enum):
         RED = "red"
 
@@ -118,7 +118,7 @@ def test_an_adapter_without_its_framework_says_what_is_missing(adapter):
     assert missing.value.name is not None
 
 
-def test_every_path_of_the_description_exists_at_the_hub(hub):
+def test_the_hub_serves_every_path_of_the_openapi_description(hub):
     import http.client
 
     description = json.loads((ROOT / "docs/agent-api.json").read_text())

@@ -247,7 +247,7 @@ Every requirement of AAEP, with our numbering, and the evidence that it is met. 
 from `{TABLE}` and the rules in `crates/aaep/src/rule`. CI fails when it is stale.
 
 An `s` after the section number marks a requirement that comes from the published schema. The levels and sentences follow our
-original list of requirements. A sentence may repeat the \"not\" of its level. `none` in a sentence is a value of `coalesce_hint`, and
+original list of requirements. The sentence states the requirement in full; the level does not negate it. `none` in a sentence is a value of `coalesce_hint`, and
 \"text only, not enforced\" means that the specification's text states the requirement and the published schema does not express it.
 
 Each row has a kind, which says what can prove it. `cargo xtask conformance` fails if a row about behaviour has only a rule as

@@ -67,7 +67,7 @@ pub trait Server {
 
 static DRIVER_START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// Returns the microseconds since the driver started. All stamps use this clock.
+/// Returns the microseconds since the benchmark program started. All measured times use this clock.
 pub fn elapsed_micros() -> u64 {
     u64::try_from(DRIVER_START.elapsed().as_micros()).unwrap_or(u64::MAX)
 }

@@ -18,12 +18,12 @@ pub struct QuestionDriver {
     subscription: String,
 }
 
-/// The times of one question, in microseconds since the driver started.
+/// The times of one question, in microseconds since the benchmark program started.
 #[derive(Clone, Copy, Debug)]
 pub struct QuestionTimes {
     /// When the question was sent. The question's text contains this time, to match it with its delivery.
     pub sent: u64,
-    /// When the agent got the response that the question is stored.
+    /// When the agent received the response that confirms the question was stored.
     pub stored: u64,
     /// When the person's answer was sent.
     pub answered: u64,

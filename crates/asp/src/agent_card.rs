@@ -64,10 +64,10 @@ pub enum AgentCardError {
     #[error("the card's {0} {1}")]
     InvalidKey(&'static str, #[source] JwkError),
     /// The signature is invalid.
-    #[error("the card's signature {0}")]
+    #[error("the card's signature is invalid: the JWS {0}")]
     InvalidSignature(#[source] JwsError),
     /// The signature of the previous key is invalid.
-    #[error("the card's previousSignature {0}")]
+    #[error("the card's previousSignature is invalid: the JWS {0}")]
     InvalidPreviousSignature(#[source] JwsError),
 }
 

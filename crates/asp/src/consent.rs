@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use seal::json::{JsonValue, Tape, write_object};
+use seal::json::{JsonValue, SyntaxError, Tape, write_object};
 use seal::jws::{self, JwsError};
 use seal::{ActionError, CanonicalError, Digest, Jwk, Timestamp, UnixMillis, es256};
 use thiserror::Error;
@@ -49,13 +49,19 @@ pub enum ConsentError {
     #[error("there is no person's consent")]
     Missing,
     /// The message has no canonical form.
-    #[error("the message has no exact canonical form: {0}")]
+    #[error("the message cannot be written as canonical JSON: {0}")]
     InvalidAction(#[from] ActionError),
-    /// The signature was not made with one of the keys.
-    #[error("the signature of the consent {0}")]
+    /// The signature is malformed, or was not made with one of the keys.
+    #[error("the consent's signature is invalid: the JWS {0}")]
     InvalidSignature(#[source] JwsError),
-    /// A member of the receipt is missing or has the wrong value.
-    #[error("the receipt's {0} is missing or wrong")]
+    /// The receipt is not JSON.
+    #[error("the receipt is not JSON: {0}")]
+    MalformedReceipt(#[source] SyntaxError),
+    /// The receipt has no canonical form, so its signature cannot be verified.
+    #[error("the receipt has no canonical form: {0}")]
+    NonCanonicalReceipt(#[source] CanonicalError),
+    /// This member of the receipt is missing or has the wrong value.
+    #[error("the member {0} of the receipt is missing or wrong")]
     InvalidReceipt(&'static str),
     /// The person agreed to something else.
     #[error("the person agreed to something else: the receipt's action_digest does not match this message")]
@@ -158,10 +164,9 @@ pub fn verify(
     let digest = action_digest(session_id, body, commitment)?;
     let consent = read(body).ok_or(ConsentError::Missing)?;
     let mut tape = Tape::default();
-    let doc = tape.read(consent.receipt.as_str()).map_err(|_| ConsentError::InvalidReceipt("JSON"))?;
+    let doc = tape.read(consent.receipt.as_str()).map_err(ConsentError::MalformedReceipt)?;
     let receipt = doc.root();
-    let canonical =
-        seal::canonicalize(&receipt).map_err(|_| ConsentError::InvalidReceipt("canonical form"))?;
+    let canonical = seal::canonicalize(&receipt).map_err(ConsentError::NonCanonicalReceipt)?;
     jws::verify_detached(&consent.signature, canonical.as_bytes(), &Jwk::P256(hub_key.clone()))
         .map_err(ConsentError::InvalidSignature)?;
     // From here on, the receipt is what the hub wrote.

@@ -5,7 +5,7 @@ use asp::message::{Body, Commit, Consent};
 use asp::{Performative, SessionId};
 use seal::json::RawJson;
 use seal::jws::{self, JwsError, JwsHeader, JwsSigner};
-use seal::{UnixMillis, es256};
+use seal::{CanonicalError, UnixMillis, es256};
 
 use crate::support::bodies::{accept, body, close, commit, propose};
 use crate::support::editable_json::EditableJson;
@@ -200,7 +200,7 @@ fn a_changed_receipt_does_not_verify() {
     assert_eq!(with_receipt(&original.clone().with("extra", "1").write()), invalid);
     assert_eq!(
         with_receipt(r#"{"by":"reply","by":"reply"}"#),
-        Err(ConsentError::InvalidReceipt("canonical form"))
+        Err(ConsentError::NonCanonicalReceipt(CanonicalError::DuplicateKey("by".to_owned())))
     );
     for signature in ["", "..", "a.b.c", "eyJhbGciOiJub25lIn0..", &consent.signature[1..]] {
         let changed = Consent::new(consent.receipt.clone(), signature);

@@ -115,8 +115,8 @@ fn copy_data_folder(data: &Path, destination: &Path) -> Result<usize, String> {
     Ok(list.len())
 }
 
-/// Returns the names of the files to copy: all except `SHA256SUMS` and the files that SQLite and the journal keep beside
-/// a journal.
+/// Returns the names of the files to copy: all except `SHA256SUMS` and the auxiliary files of the journals, such as
+/// `…sqlite-wal`.
 fn data_file_names(data: &Path) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     for entry in fs::read_dir(data).map_err(|error| read_error(data, &error))? {

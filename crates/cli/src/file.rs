@@ -16,7 +16,7 @@ pub(crate) struct CommandError {
 impl CommandError {
     /// Creates an error for invalid input. The exit code is that of a failed check.
     pub(crate) fn fault(message: impl Into<String>) -> Self {
-        Self { status: ExitStatus::FaultsFound, message: message.into() }
+        Self { status: ExitStatus::Negative, message: message.into() }
     }
 
     /// Creates an error for a command that cannot run.
@@ -31,8 +31,8 @@ impl CommandError {
 
     /// Prints the message and returns the exit status. Faults in the input go to stdout, because they are the command's result. All other errors go to stderr.
     pub(crate) fn report(self) -> ExitStatus {
-        if self.status == ExitStatus::FaultsFound {
-            return print_stdout(&format!("{}\n", self.message)).max(ExitStatus::FaultsFound);
+        if self.status == ExitStatus::Negative {
+            return print_stdout(&format!("{}\n", self.message)).max(ExitStatus::Negative);
         }
         print_stderr(&format!("sayso: {}", self.message));
         self.status

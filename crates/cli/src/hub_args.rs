@@ -16,12 +16,12 @@ use wire::UnixSocket;
 
 use crate::output::{describe_io_error, print_stderr, printable};
 
-/// The keyword in `unix:usual`, which stands for the default socket path.
-pub(crate) const DEFAULT_SOCKET_KEYWORD: &str = "usual";
+/// The keyword in `unix:default`, which stands for the default socket path.
+pub(crate) const DEFAULT_SOCKET_KEYWORD: &str = "default";
 
 #[derive(clap::Args)]
 pub(crate) struct HubArgs {
-    /// Address of the hub, as the hub prints it: http://HOST:PORT, https://HOST:PORT, ws://HOST:PORT, wss://HOST:PORT, grpc://HOST:PORT, grpcs://HOST:PORT or unix:PATH. For a hub on this machine, HOST:PORT is enough; unix:usual is its default socket.
+    /// Address of the hub, as the hub prints it: http://HOST:PORT, https://HOST:PORT, ws://HOST:PORT, wss://HOST:PORT, grpc://HOST:PORT, grpcs://HOST:PORT or unix:PATH. For a hub on this machine, HOST:PORT is enough; unix:default is its default socket.
     url: String,
     #[command(flatten)]
     credentials: Credentials,

@@ -33,7 +33,7 @@ const DEFAULT_ANSWER_GRACE_SECONDS: u64 = listen::ANSWER_GRACE.as_secs();
     sayso listen --stdio -- my-agent --verbose. The exit code is 0 when the program ends with success, \
     1 when it ends with an error, and 2 when it cannot be listened to.")]
 pub(crate) struct Arguments {
-    /// Address of the hub. Without it, sayso joins your personal hub, and runs it here if it does not run yet. Forms of the address, which the hub prints: http://HOST:PORT, https://HOST:PORT, ws://HOST:PORT, wss://HOST:PORT, grpc://HOST:PORT, grpcs://HOST:PORT or unix:PATH. For a hub on this machine, HOST:PORT is enough; unix:usual is its default socket.
+    /// Address of the hub. Without it, sayso joins your personal hub, and runs it here if it does not run yet. Forms of the address, which the hub prints: http://HOST:PORT, https://HOST:PORT, ws://HOST:PORT, wss://HOST:PORT, grpc://HOST:PORT, grpcs://HOST:PORT or unix:PATH. For a hub on this machine, HOST:PORT is enough; unix:default is its default socket.
     #[arg(conflicts_with = "stdio")]
     url: Option<String>,
     #[command(flatten)]
@@ -199,7 +199,7 @@ fn listen(arguments: &Arguments, personal_hub: Option<&PersonalHub>) -> Result<E
     runtime.shutdown_background();
     match result {
         Ok(TerminalExit::Quit | TerminalExit::ProgramEnded { is_success: true }) => Ok(ExitStatus::Success),
-        Ok(TerminalExit::ProgramEnded { is_success: false }) => Ok(ExitStatus::FaultsFound),
+        Ok(TerminalExit::ProgramEnded { is_success: false }) => Ok(ExitStatus::Negative),
         Err(failure) => Err(CommandError::cannot_run(failure.0)),
     }
 }

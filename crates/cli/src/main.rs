@@ -107,8 +107,8 @@ enum CliCommand {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ExitStatus {
     Success = 0,
-    /// The examined input has faults.
-    FaultsFound = 1,
+    /// The command ran, and its result is negative: faults in the input, a refusal, or a no.
+    Negative = 1,
     /// The command could not run.
     CannotRun = 2,
 }

@@ -89,7 +89,7 @@ pub(crate) fn ask(arguments: &AskArgs) -> Result<ExitStatus, CommandError> {
     })?;
     let Some(reason) = refusal else { return Ok(ExitStatus::Success) };
     print_stderr(&format!("sayso: no: {reason}"));
-    Ok(ExitStatus::FaultsFound)
+    Ok(ExitStatus::Negative)
 }
 
 /// Sends a text to the listeners, in a session of its own.

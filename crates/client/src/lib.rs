@@ -2,7 +2,7 @@
 //!
 //! - [`Url`]: the address of a server.
 //! - [`HubLocation`]: finds the hub of the person that a program works for.
-//! - [`TrustRoots`]: the trusted TLS certificates.
+//! - [`TrustRoots`]: the trusted certificate authorities.
 //! - [`HttpClient`]: connects to one server and authenticates with a token. The feature `http` adds requests, the feature
 //!   `websocket` adds WebSockets.
 //! - [`sse`]: a parser for server-sent events.

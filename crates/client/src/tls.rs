@@ -9,7 +9,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
-/// The trusted TLS certificates. By default, these are the certificates of the system.
+/// The certificate authorities that are trusted for TLS. By default, these are the ones of the system.
 #[derive(Clone, Default)]
 pub struct TrustRoots(Option<Arc<ClientConfig>>);
 

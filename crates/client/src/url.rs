@@ -40,15 +40,13 @@ enum Scheme {
 #[non_exhaustive]
 pub enum UrlError {
     /// The scheme is missing or unknown.
-    #[error("write http://HOST:PORT, https://HOST:PORT or unix:PATH")]
+    #[error("the address must begin with http://, https://, ws://, wss://, grpc://, grpcs:// or unix:")]
     InvalidScheme,
     /// The path of the Unix socket is empty or contains a NUL character.
     #[error("write unix: and the path of the socket")]
     InvalidSocketPath,
     /// The address contains a user name, a password, a query, a fragment, or a character that is not printable ASCII.
-    #[error(
-        "write http://HOST:PORT, without a user name, a password, ?, #, spaces or characters outside ASCII"
-    )]
+    #[error("the address must not contain a user name, a password, ?, #, spaces or characters outside ASCII")]
     UnsupportedPart,
     /// The host is missing or invalid.
     #[error("the host is missing or invalid")]
@@ -233,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parsed_address_is_displayed_as_it_was_written() {
+    fn normalized_addresses_are_displayed_unchanged() {
         for text in ["http://127.0.0.1:8787", "https://[::1]/base", "ws://hub:1", "unix:/run/user/1/hub.sock"]
         {
             assert_eq!(Url::parse(text).unwrap().to_string(), text);

@@ -159,7 +159,7 @@ pub enum HubCommand {
         complete: bool,
         /// Whether the agent itself reports its state after the output (`stays` in the agent API). If `false`, the hub
         /// sets the state to `thinking`.
-        agent_reports_state: bool,
+        agent_reports_next_state: bool,
         /// The request's idempotency key.
         idempotency_key: Option<String>,
     },

@@ -223,7 +223,7 @@ fn output(session: &str, text: &str, hint: Option<&str>, complete: bool) -> HubC
         content_type: None,
         coalesce_hint: hint.map(str::to_owned),
         complete,
-        agent_reports_state: false,
+        agent_reports_next_state: false,
         idempotency_key: None,
     }
 }
@@ -291,11 +291,11 @@ fn reminders_of_a_long_question_name_hours() {
 
 #[test]
 fn after_an_output_the_agent_thinks_unless_it_reports_its_state() {
-    for (agent_reports_state, expected) in [(false, "thinking"), (true, "writing_output")] {
+    for (agent_reports_next_state, expected) in [(false, "thinking"), (true, "writing_output")] {
         let (mut harness, bank, session, _) = fixture();
         let mut command = output(&session, "All.", None, true);
-        if let HubCommand::StreamOutput { agent_reports_state: reports, .. } = &mut command {
-            *reports = agent_reports_state;
+        if let HubCommand::StreamOutput { agent_reports_next_state: reports, .. } = &mut command {
+            *reports = agent_reports_next_state;
         }
         assert!(matches!(harness.ask_hub(&bank, command), HubReply::EventsPublished { .. }));
         let events = harness.disk.events();

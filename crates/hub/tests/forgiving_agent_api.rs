@@ -161,7 +161,7 @@ fn ending_a_session_closes_open_tools_and_outputs_and_says_so() {
             content_type: None,
             coalesce_hint: None,
             complete: false,
-            agent_reports_state: false,
+            agent_reports_next_state: false,
             idempotency_key: None,
         };
         harness.ask_hub(&bank, output(None));

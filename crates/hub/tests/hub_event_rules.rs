@@ -47,7 +47,7 @@ fn events_created_by_the_hub_cause_no_findings() {
         content_type: None,
         coalesce_hint: None,
         complete: true,
-        agent_reports_state: false,
+        agent_reports_next_state: false,
         idempotency_key: None,
     };
     assert!(matches!(harness.ask_hub(&bank, output), HubReply::EventsPublished { .. }));

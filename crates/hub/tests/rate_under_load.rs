@@ -44,7 +44,7 @@ fn a_minute_of_tokens_stays_within_the_rate_and_a_question_is_not_delayed() {
             content_type: None,
             coalesce_hint: None,
             complete: false,
-            agent_reports_state: false,
+            agent_reports_next_state: false,
             idempotency_key: None,
         };
         let reply = harness.ask_hub(&bank, output);
@@ -66,7 +66,7 @@ fn a_minute_of_tokens_stays_within_the_rate_and_a_question_is_not_delayed() {
         content_type: None,
         coalesce_hint: None,
         complete: true,
-        agent_reports_state: false,
+        agent_reports_next_state: false,
         idempotency_key: None,
     };
     harness.ask_hub(&bank, final_chunk);

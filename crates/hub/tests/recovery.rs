@@ -340,7 +340,7 @@ fn held_text_survives_a_renegotiation() {
         content_type: None,
         coalesce_hint: None,
         complete: false,
-        agent_reports_state: false,
+        agent_reports_next_state: false,
         idempotency_key: None,
     };
     harness.ask_hub(&bank, chunk("One sentence. And half"));

@@ -272,7 +272,7 @@ fn streamed_output_is_delivered_as_sentences() {
             content_type: None,
             coalesce_hint: None,
             complete: false,
-            agent_reports_state: false,
+            agent_reports_next_state: false,
             idempotency_key: None,
         };
         assert!(matches!(harness.ask_hub(&bank, command), HubReply::EventsPublished { .. }));
@@ -286,7 +286,7 @@ fn streamed_output_is_delivered_as_sentences() {
         content_type: None,
         coalesce_hint: None,
         complete: true,
-        agent_reports_state: false,
+        agent_reports_next_state: false,
         idempotency_key: None,
     };
     assert!(matches!(harness.ask_hub(&bank, command), HubReply::EventsPublished { .. }));
@@ -336,7 +336,7 @@ fn a_stop_ends_a_session_with_open_tools_outputs_and_questions() {
         content_type: None,
         coalesce_hint: None,
         complete: false,
-        agent_reports_state: false,
+        agent_reports_next_state: false,
         idempotency_key: None,
     };
     assert!(matches!(harness.ask_hub(&bank, chunk), HubReply::EventsPublished { .. }));
@@ -377,7 +377,7 @@ fn output_during_an_open_question_does_not_leave_the_waiting_state() {
             content_type: None,
             coalesce_hint: None,
             complete,
-            agent_reports_state: false,
+            agent_reports_next_state: false,
             idempotency_key: None,
         };
         let reply = harness.ask_hub(&bank, chunk);

@@ -214,7 +214,7 @@ fn only_the_producer_that_began_a_call_or_an_output_ends_it() {
         content_type: None,
         coalesce_hint: None,
         complete: false,
-        agent_reports_state: false,
+        agent_reports_next_state: false,
         idempotency_key: None,
     };
     assert!(matches!(harness.ask_hub(&helper, chunk("Pay ")), HubReply::EventsPublished { .. }));
@@ -374,7 +374,7 @@ fn outputs_without_an_id_belong_to_their_producers() {
         content_type: None,
         coalesce_hint: None,
         complete: false,
-        agent_reports_state: false,
+        agent_reports_next_state: false,
         idempotency_key: None,
     };
     for (principal, text) in [(&bank, "abc"), (&helper, "de"), (&bank, "f"), (&helper, "g")] {

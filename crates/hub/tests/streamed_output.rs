@@ -99,7 +99,7 @@ fn listen_to(chunks: &[String]) -> ListeningPerson {
             content_type: None,
             coalesce_hint: None,
             complete,
-            agent_reports_state: false,
+            agent_reports_next_state: false,
             idempotency_key: None,
         };
         let reply = harness.ask_hub(&bank, command);

@@ -7,7 +7,8 @@ pub struct ShardRecord {
     pub index: u16,
     /// The number of shards of the hub.
     pub count: u16,
-    /// Whether the hub once had a single shard, whose journal this is. It contains sessions of any person.
+    /// Whether this is the journal of the only shard that the hub once had. It can contain sessions of people
+    /// whose new sessions go to other shards.
     pub was_single: bool,
 }
 

@@ -107,7 +107,7 @@ function performEffects(effects) {
   let pending;
   for (const effect of effects) {
     if (effect.dropStates !== undefined) announcer.drop((one) => one.isState && one.session === effect.dropStates);
-    if (effect.dropAnswers !== undefined) announcer.drop((one) => one.isAgentText && one.session === effect.dropAnswers);
+    if (effect.dropAgentText !== undefined) announcer.drop((one) => one.isAgentText && one.session === effect.dropAgentText);
     if (effect.session !== undefined) sessions.update(effect.session);
     if (effect.log !== undefined) addLogEntry(effect.log);
     if (effect.output !== undefined) sessions.card(effect.output.session)?.showOutput(effect.output);
@@ -128,12 +128,12 @@ function parse(output) {
     const result = await parseMarkdown(output);
     performEffects(subscriber.onParsed(output, result, clock()));
     clearTimeout(output.timer);
-    const releaseAt = subscriber.releaseAt(output);
-    if (releaseAt === undefined) return;
+    const releaseDeadline = subscriber.releaseDeadline(output);
+    if (releaseDeadline === undefined) return;
     output.timer = setTimeout(() => {
       subscriber.release(output);
       parse(output);
-    }, releaseAt - clock());
+    }, releaseDeadline - clock());
   });
   return parsing;
 }

@@ -9,7 +9,7 @@
 //   { extended: question }        the deadline of a question was extended
 //   { closed: question }          a question was closed; `question.outcome` holds the result as parts
 //   { session: session }          a session is new or has changed
-//   { dropAnswers: sessionId }    the queued text of this session is not needed, because the agent has summed it up
+//   { dropAgentText: sessionId }  the queued text of this session is not needed, because the agent has summarized it
 //   { handoffOpened: handoff }    an agent asks somebody to take over; `handoffClosed` when that is settled
 //   { output: output }            the text of an output is new or has grown: `session`, `text`, `blocks` (of Markdown), `lang`, `dir`, `speaker`
 //   { parse: output }             an output in Markdown has grown: parse it, then call `onParsed`
@@ -234,21 +234,22 @@ export class Subscriber {
     const logged = repeatsCategory ? parts.slice(1) : parts;
     // The head of the card says that the session has finished. The timeline adds what the agent says about it.
     const own = eventKind(event) === "session.completed" ? parts.slice(phraseAround(phrases.hasFinished, known.agent).length) : logged.slice(0, logged.length - more.length);
-    effects.push({ log: { ...createLogEntry(event, session, category, [...name, ...logged], now), ownParts: this.#forTimeline(event, session, own), isNote } });
+    effects.push({ log: { ...createLogEntry(event, session, category, [...name, ...logged], now), ownParts: this.#timelineParts(event, session, own), isNote } });
     session.lastAnnouncedAt = now;
     effects.push({ dropStates: session.id });
     const critical = event.urgency === "critical";
-    effects.push({ announce: { parts: [...name, ...parts], critical, session: session.id, ...this.#rank(session, category, critical || isNote) } });
+    effects.push({ announce: { parts: [...name, ...parts], critical, session: session.id, ...this.#queueOptions(session, category, critical || isNote) } });
   }
 
-  /** Returns which announcements an announcement replaces or may be replaced by, as members for the queue. */
-  #rank(session, category, isImportant) {
+  /** Returns the options by which the queue decides which waiting announcements this one replaces, and which ones replace it. */
+  #queueOptions(session, category, isImportant) {
     if (category === "agent") return { isAgentText: true };
     if (session.ended !== undefined) return { isEnd: true };
     if (isImportant) return {};
     // A newer step replaces a waiting one.
     if (["tool", "other"].includes(category)) return { isStep: true, key: `step ${session.id}` };
-    // If several sessions are open, the agent's name precedes its text, so the text can replace the start of its session.
+    // If several sessions are open, each text is announced with its agent's name. Then the announcement that the session has started
+    // may be skipped, like a step.
     const isOneOfSeveral = category === "session" && [...this.sessions.values()].filter((one) => one.ended === undefined).length > 1;
     return isOneOfSeveral ? { isStep: true } : {};
   }
@@ -273,7 +274,7 @@ export class Subscriber {
     const parts = isLateJoin
       ? this.#describeLateJoin(session)
       : this.#withSpeaker(event, session, describeEvent(event, this.verbosity));
-    const ownParts = isLateJoin ? parts : this.#forTimeline(event, session, describeEvent(event, this.verbosity));
+    const ownParts = isLateJoin ? parts : this.#timelineParts(event, session, describeEvent(event, this.verbosity));
     effects.push({ log: { ...createLogEntry(event, session, "state", parts, now), ownParts } });
     effects.push({ dropStates: session.id });
     if (session.state === "awaiting_input" && !isLateJoin) return;
@@ -289,7 +290,7 @@ export class Subscriber {
     return [...phraseAround(phrases.isWorking, session.agent), ...title, ownText(`${stateLabel(session.state)}.`)];
   }
 
-  /** Handles that an agent asks somebody to take over. Only the hub can say that it waits for an answer. */
+  /** Handles an agent's request to hand over. It can be answered only if the hub's extension says that the hub waits for an answer. */
   #onHandoff(event, session, now, effects) {
     const handoff = createHandoff(event, this.#speakerName(event, session), readTime(event, this.hubTime(now)));
     this.#catchUp?.handoffs.add(handoff?.token);
@@ -324,14 +325,14 @@ export class Subscriber {
     // Only the hub can set this extension; agents cannot.
     const extension = hubExtension(event);
     if (typeof extension.extended === "string") {
-      this.#onExtension(event, extension, session, now, effects);
+      this.#onDeadlineExtended(event, extension, session, now, effects);
       return;
     }
     const question = this.questions.get(extension.reminds_of);
     const parts = question === undefined ? describeEvent(event, this.verbosity) : describeReminder(event, question, this.verbosity);
     if (parts.length === 0) return;
     const named = question === undefined ? this.#withSpeaker(event, session, parts) : parts;
-    effects.push({ log: { ...createLogEntry(event, session, "progress", named, now), ownParts: this.#forTimeline(event, session, parts) } });
+    effects.push({ log: { ...createLogEntry(event, session, "progress", named, now), ownParts: this.#timelineParts(event, session, parts) } });
     if (question !== undefined) {
       const announce = { parts: [...parts, ...question.title], session: session.id, critical: true, key: `time ${question.token}` };
       if (question.sentAnswer === undefined) effects.push({ announce });
@@ -342,7 +343,7 @@ export class Subscriber {
   }
 
   /** Handles a deadline extension, which any listener may have requested. */
-  #onExtension(event, { extended, deadline }, session, now, effects) {
+  #onDeadlineExtended(event, { extended, deadline }, session, now, effects) {
     const newDeadline = Date.parse(deadline);
     if (!Number.isFinite(newDeadline)) return;
     const question = this.questions.get(extended);
@@ -394,7 +395,8 @@ export class Subscriber {
     const { lang, dir } = producerText(event, "", event.language);
     const speaker = session.producers.size > 1 ? this.#speakerName(event, session) : undefined;
     const shown = { session: session.id, text: "", blocks: undefined, lang, dir, speaker };
-    // For Markdown: the text, cut where it was released; how much of the speakable text was announced; and how much of the text that covers.
+    // For Markdown. `parts`: the text, split where it was released. `announcedChars`: how much of the spoken form was announced.
+    // `coveredChars`: how much of the text that corresponds to.
     const markdown = { isMarkdown: isMarkdown(event.content_type), parts: [""], announcedChars: 0, coveredChars: 0, heldSince: undefined, hasFailed: false };
     return { session: session.id, shown, held: "", complete: false, ...markdown };
   }
@@ -418,8 +420,8 @@ export class Subscriber {
     if (output.parts.at(-1) !== "") output.parts.push("");
   }
 
-  /** Returns when the held text of an output must be announced, if it has any. */
-  releaseAt(output) {
+  /** Returns the time by which the held text of an output must be announced, if it has any. */
+  releaseDeadline(output) {
     return output.heldSince === undefined ? undefined : output.heldSince + MARKDOWN_HOLD_MS;
   }
 
@@ -505,8 +507,8 @@ export class Subscriber {
     }
     for (const [id, output] of this.#outputs) if (output.session === session.id) this.#outputs.delete(id);
     this.#closeHandoffs((handoff) => handoff.session === session.id, effects);
-    // Those who want few words hear the agent's summary of its text instead of the rest of the text.
-    if (this.verbosity === "terse" && event.output_summary) effects.push({ dropAnswers: session.id });
+    // At the terse verbosity, the agent's summary of its text is announced instead of the rest of the text.
+    if (this.verbosity === "terse" && event.output_summary) effects.push({ dropAgentText: session.id });
     this.#report(event, session, now, effects, eventKind(event) === "session.errored" ? "error" : "session", true);
   }
 
@@ -520,7 +522,7 @@ export class Subscriber {
       // In a snapshot, only the current states of sessions are held back; everything else is new.
       if (this.#catchUp.mode !== "resumed" && !announce.isLateJoin) return effect;
       this.#catchUp.count += 1;
-      // Steps that were missed are counted, although only the latest of those that wait would be announced.
+      // Every missed step is counted, although the queue would announce only the latest one.
       const key = announce.isStep || announce.key === undefined ? this.#catchUp.count : announce.key;
       announcements.delete(key);
       announcements.set(key, { ...announce, notBefore: 0 });
@@ -547,8 +549,8 @@ export class Subscriber {
     return session.verifiedProducers.has(producerKey(event)) ? agentName(event, true) : agentName(event);
   }
 
-  /** Returns the parts with the name of the speaker, if the session has several agents. */
-  #forTimeline(event, session, parts) {
+  /** Returns the parts for the timeline of the session. If the session has several agents, the name of the speaker comes first. */
+  #timelineParts(event, session, parts) {
     return session.producers.size > 1 && parts.length > 0 ? [nameText(this.#speakerName(event, session), ": "), ...parts] : parts;
   }
 
@@ -581,7 +583,7 @@ function hubExtension(event) {
   return asObject(asObject(event.extensions).sayso);
 }
 
-/** Returns the id of the agent that sent an event, encoded, because it is only compared and never shown. */
+/** Returns the id of the agent that sent an event, encoded. It is only for comparisons and must not be shown. */
 function producerId(event) {
   return encodeURIComponent(String(asObject(event.producer).agent_id ?? "").toWellFormed());
 }

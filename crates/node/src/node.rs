@@ -29,7 +29,8 @@ use crate::timers::Timers;
 
 /// Maximum number of cards that are fetched at the same time for agents that are not pinned.
 const MAX_CARD_FETCHES: usize = 8;
-/// Maximum number of ended sessions that are rebuilt at the same time. The rest of the processor is for open sessions.
+/// Maximum number of ended sessions that are rebuilt at the same time. It is 1 because rebuilding takes processor time from
+/// open sessions.
 const MAX_REBUILDS: usize = 1;
 /// The delays between attempts to continue a restored session.
 const RESUME_BACKOFF: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(30));
@@ -49,7 +50,7 @@ pub struct NodeConfig {
     pub policy: Policy,
     /// The limits.
     pub limits: NodeLimits,
-    /// The trusted TLS certificates of other nodes.
+    /// The certificate authorities that are trusted for TLS connections to other nodes.
     pub trust_roots: TrustRoots,
     /// How messages are delivered to other nodes.
     pub peer_transport: PeerTransport,
@@ -85,7 +86,7 @@ pub struct Node {
     pub(crate) creation: tokio::sync::Mutex<()>,
     /// Held while a dispute is resolved, so that it is resolved once.
     pub(crate) resolving: tokio::sync::Mutex<()>,
-    /// A dispute was resolved.
+    /// Notified when a dispute is resolved.
     pub(crate) disputes_changed: Notify,
     stopping: watch::Sender<bool>,
 }
@@ -222,7 +223,7 @@ impl Node {
             self.finish_change(handle, &mut state).await
         };
         if result.await.is_err() {
-            // The write is tried again with the next reading of the clock.
+            // Tries again in a second.
             self.timers.set(handle.info.id, Some(unix_now().saturating_add(1_000)));
         }
     }
@@ -288,7 +289,8 @@ impl Node {
         if state.next_deadline().is_none_or(|deadline| deadline > now) {
             return Ok(());
         }
-        // After the end, the effects of messages that are still on their way are not recorded again when they are settled.
+        // If the session ends now, this also records the effects of messages whose delivery is not settled, because nothing is
+        // recorded after the end.
         let mut transitions: Vec<_> = state.participant.unsettled_transitions().cloned().collect();
         let expired = state.participant.handle_timeout(now);
         let has_ended = state.state().is_terminal();

@@ -264,7 +264,7 @@ impl SessionState {
                     format,
                     hint,
                     is_complete: *is_complete,
-                    agent_reports_state: self.is_writing_state_explicit(),
+                    agent_reports_next_state: self.is_writing_state_explicit(),
                 });
             }
             Intent::Output { text, output_id: None, format, hint, is_complete } => {
@@ -282,7 +282,7 @@ impl SessionState {
                 let has_nothing_to_send = text.is_empty() && !(*is_complete && self.is_output_open);
                 let output_id = self.output_id();
                 let hint = hint.clone().filter(|_| self.stream_redactor.is_empty());
-                let (format, is_complete, agent_reports_state) =
+                let (format, is_complete, agent_reports_next_state) =
                     (self.format.clone(), *is_complete, self.is_writing_state_explicit());
                 return (!has_nothing_to_send).then_some(HubCall::Output {
                     session,
@@ -292,7 +292,7 @@ impl SessionState {
                     format,
                     hint,
                     is_complete,
-                    agent_reports_state,
+                    agent_reports_next_state,
                 });
             }
             Intent::Ask { body, is_clarification } => {

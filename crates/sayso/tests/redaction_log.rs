@@ -45,6 +45,7 @@ async fn the_log_reports_the_redaction_count_of_a_session() {
     let id = session.id().to_owned();
     session.output("The card 4111 1111 1111 1111 too.").await.unwrap();
     session.finish("Done.").await.unwrap();
+    // The password is in the summary and in the text of the request; the card number is in the output.
     assert_eq!(hub.redaction_count(), 3);
     hub.close().await;
     let lines = LOG_LINES.lock().unwrap();

@@ -236,7 +236,7 @@ async fn output(hub: &HubHandle, agent: &Principal, session: &SessionId, text: &
         content_type: None,
         coalesce_hint: None,
         complete: true,
-        agent_reports_state: true,
+        agent_reports_next_state: true,
         idempotency_key: None,
     };
     let reply = hub.ask(agent.clone(), command).await;

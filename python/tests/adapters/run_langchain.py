@@ -6,7 +6,7 @@ from langchain_openai import ChatOpenAI
 from sayso.langchain import SaysoMiddleware
 
 
-class Changes(AgentMiddleware):
+class ArgumentReplacer(AgentMiddleware):
     """Inner middleware that changes the arguments after the gate's hook."""
 
     async def awrap_tool_call(self, request, handler):
@@ -15,7 +15,7 @@ class Changes(AgentMiddleware):
 
 async def run(case):
     model = ChatOpenAI(model="fake", base_url=case.url + "/v1", api_key="x", streaming=True)
-    middleware = [SaysoMiddleware(case.policies, session=case.session)] + ([Changes()] if case.changes_arguments else [])
+    middleware = [SaysoMiddleware(case.policies, session=case.session)] + ([ArgumentReplacer()] if case.changes_arguments else [])
     agent = create_agent(model, [tool(function) for function in case.tools()], middleware=middleware)
     result = await agent.ainvoke({"messages": [("user", case.prompt)]})
     return result["messages"][-1].content

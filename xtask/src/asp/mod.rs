@@ -8,8 +8,8 @@ use crate::stage::root;
 
 const PAGE: &str = "docs/asp.md";
 const VECTORS: &str = "docs/asp-vectors.json";
-const BEGIN: &str = "<!-- cargo xtask asp writes from here -->";
-const END: &str = "<!-- cargo xtask asp writes to here -->";
+const BEGIN: &str = "<!-- start of the part that cargo xtask asp generates -->";
+const END: &str = "<!-- end of the part that cargo xtask asp generates -->";
 
 /// Writes both documents.
 pub(crate) fn write() -> Result<(), String> {

@@ -87,7 +87,8 @@ fn transition_table() -> String {
 }
 
 fn state_table() -> String {
-    let mut out = String::from("| state | in the page's list | added by `EveryLiveState` |\n|---|---|---|\n");
+    let mut out =
+        String::from("| state | listed on npayload's page | added by `EveryLiveState` |\n|---|---|---|\n");
     for state in State::ALL {
         let listed = PROTOCOL_TABLE.allowed_performatives(AnyStateInterpretation::ListedOnly, state);
         let join_names = |performatives: &mut dyn Iterator<Item = &asp::Performative>| {

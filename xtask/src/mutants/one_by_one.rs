@@ -1,4 +1,5 @@
-//! Runs cargo-mutants, which builds each mutant by itself. Used for the mutants that cannot be switched.
+//! Runs cargo-mutants, which makes a separate build for each mutant. Used for the mutants that cannot be put behind a switch in
+//! the shared build.
 
 use std::path::Path;
 
@@ -31,7 +32,8 @@ pub(super) fn mutate(
     command.args(["--package", scope.package, "--test-package", &test_packages]);
     command.args(scope.paths.iter().flat_map(|path| ["--file".to_owned(), file_pattern(path)]));
     command.args(mutants.iter().flat_map(|mutant| ["--re".to_owned(), exact_pattern(&mutant.name)]));
-    // Only these test programs are built and run, because others need installed programs.
+    // Builds and runs only the unit tests and these test programs, because the other ones need programs that may not be
+    // installed.
     command.arg("--cargo-arg=--lib");
     command.args(scope.test_programs.iter().map(|(_, program)| format!("--cargo-arg=--test={program}")));
     command.arg("--output").arg(&output).args(["--", "--"]).args(scope.tests);
@@ -89,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_escapes_everything_that_has_a_meaning() {
+    fn an_exact_pattern_escapes_all_punctuation() {
         let pattern = exact_pattern("a.rs:1:2: replace f -> u8 with 1+(1)");
         assert_eq!(pattern, r"^a\.rs\:1\:2\: replace f \-\> u8 with 1\+\(1\)$");
     }

@@ -57,12 +57,12 @@ impl Transcript {
 
     /// Checks that the expected texts were heard to their end and in this order, and that no `Once` text was repeated.
     pub(super) fn check(&self, expectations: &[SpeechExpectation]) -> Result<(), String> {
-        let spoken = self.joined_text(|status| !matches!(status, EntryStatus::KeyPress | EntryStatus::Event));
+        let sent = self.joined_text(|status| !matches!(status, EntryStatus::KeyPress | EntryStatus::Event));
         let heard = self.joined_text(|status| status == EntryStatus::Heard);
         let mut offset = 0;
         for expectation in expectations {
             let (SpeechExpectation::Once(text) | SpeechExpectation::AtLeastOnce(text)) = expectation;
-            let count = spoken.matches(text).count();
+            let count = sent.matches(text).count();
             if count > 1 && matches!(expectation, SpeechExpectation::Once(_)) {
                 return Err(format!("`{text}` was said {count} times"));
             }
@@ -71,13 +71,13 @@ impl Transcript {
                 Some(distance) => offset += distance,
                 None if count == 0 => return Err(format!("`{text}` was lost")),
                 None if heard.contains(text) => return Err(format!("`{text}` came too early")),
-                None => return Err(format!("`{text}` was cut off")),
+                None => return Err(format!("`{text}` was not heard to its end")),
             }
         }
         Ok(())
     }
 
-    /// Returns a line for each entry, which starts with `Orca:` or `Key:`.
+    /// Returns a line for each entry, which starts with `Orca:`, `Key:` or `Meanwhile:`.
     pub(super) fn lines(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(|TranscriptEntry { text, status }| match status {
             EntryStatus::Heard => format!("{ORCA}{text}"),
@@ -227,9 +227,9 @@ mod tests {
             "`May I? It cannot be undone.` was lost",
         );
         assert_error(&["Orca: It starts.", "Orca: May I? It cannot be undone."], "`Question` was lost");
-        assert_error(&["Orca: It starts. [cut off]", question], "`It starts.` was cut off");
+        assert_error(&["Orca: It starts. [cut off]", question], "`It starts.` was not heard to its end");
         let dropped = ["Orca: It starts.", "Orca: Question", "Orca: May I? It cannot be undone. [dropped]"];
-        assert_error(&dropped, "`May I? It cannot be undone.` was cut off");
+        assert_error(&dropped, "`May I? It cannot be undone.` was not heard to its end");
         assert_error(&["Orca: It starts.", "Orca: It starts."], "`It starts.` was said 2 times");
         assert_error(&["Orca: It starts. [cut off]", "Orca: It starts."], "`It starts.` was said 2 times");
         let repeated_question = ["Orca: It starts.", question, "Key: Tab", question, "Orca: It is done."];

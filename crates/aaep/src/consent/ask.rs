@@ -103,7 +103,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
             _ if violations.is_empty() => return Err(AskError::NotAQuestion),
             _ => return Err(AskError::RuleViolations(violations)),
         };
-        if violations.is_empty() && !is_unguessable(token) {
+        if violations.is_empty() && !has_random_token_form(token) {
             let found = format!("found {token:?}");
             let pointer = "/reply_token".to_owned();
             let severity = Severity::Error;
@@ -204,9 +204,10 @@ fn parse_default_response(default: &str, accepted: &AcceptedResponses) -> Option
         .find(|response| accepted.broken_rule(response).is_none() && has_canonical_form(response))
 }
 
-/// Returns whether a token has 128 bits as 32 hexadecimal digits (§6.2.1). A token without letters
-/// is accepted, because about one random token in three million has no letters.
-fn is_unguessable(token: &str) -> bool {
+/// Returns whether a token has the form of a random token (§6.2.1): 32 hexadecimal digits, which are
+/// 128 bits, optionally followed by `x` and the number of a shard. A token without letters is
+/// accepted, because about one random token in three million has no letters.
+fn has_random_token_form(token: &str) -> bool {
     let tail = token.strip_prefix(ReplyToken::PREFIX).unwrap_or_default();
     let is_hex = |digits: &[u8]| digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     match tail.as_bytes().split_first_chunk::<32>() {

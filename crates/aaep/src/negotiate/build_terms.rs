@@ -70,7 +70,7 @@ pub(super) fn build_terms(
         Some(previous) => previous.signed_manifests_only,
         None => requested.accept_signed_manifests_only == Some(true),
     };
-    if signed_manifests_only && offer.valid_signed_manifest().is_none() {
+    if signed_manifests_only && offer.well_formed_signed_manifest().is_none() {
         let message = "A signed manifest was requested, but none is available.";
         return Err(SubscriptionRejected::new(ReasonCode::ManifestSignatureRequired, message));
     }

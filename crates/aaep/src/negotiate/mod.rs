@@ -92,7 +92,7 @@ fn build_accepted(
     accepted.manifest_uri = offer.manifest_uri.clone().filter(|uri| is_uri(uri));
     // C-F2: the response contains the signed manifest if it was required.
     accepted.signed_manifest =
-        offer.valid_signed_manifest().filter(|_| terms.signed_manifests_only).map(str::to_owned);
+        offer.well_formed_signed_manifest().filter(|_| terms.signed_manifests_only).map(str::to_owned);
     accepted.negotiation_notes = notes.finish();
     accepted
 }

@@ -29,7 +29,7 @@ pub struct Offer {
     pub boundaries: Vec<Boundary>,
     /// The supported extensions.
     pub extensions: Vec<Extension>,
-    /// The maximum number of events per second for any subscriber.
+    /// The maximum number of events per second for each subscriber.
     pub max_events_per_second: Option<u64>,
     /// Whether this subscriber may answer confirmations. An observer may not.
     pub answers_confirmations: bool,
@@ -61,7 +61,7 @@ impl Offer {
     }
 
     /// Returns the signed manifest, if it has the form of a compact JWS.
-    pub(super) fn valid_signed_manifest(&self) -> Option<&str> {
+    pub(super) fn well_formed_signed_manifest(&self) -> Option<&str> {
         self.signed_manifest.as_deref().filter(|text| is_compact_jws(text))
     }
 }

@@ -21,7 +21,7 @@ fn lose_connection(
 }
 
 #[test]
-fn the_default_applies_when_the_last_replier_disconnects() {
+fn the_default_applies_when_the_last_replier_closes_its_subscription() {
     let mut hub = ConsentHub::with_listeners(&["ada", "bob", "cleo"]);
     hub.ask(&confirmation(1), &["ada", "bob"]);
     hub.ask(&harmless_confirmation(2), &["bob"]);
@@ -109,7 +109,7 @@ fn a_lost_listener_can_reply_until_its_window_ends() {
 }
 
 #[test]
-fn a_late_joiner_can_answer_once_it_is_added_as_replier() {
+fn a_late_joiner_can_answer_after_being_added_as_a_replier() {
     let mut hub = ConsentHub::with_listeners(&["ada", "bob"]);
     hub.ask(&confirmation(1), &["ada"]);
     assert_eq!(hub.answer("bob", 1, "accept", T0 + 1).unwrap_err(), IgnoreReason::NotEntitled);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_number_after_a_gap_in_the_numbering_must_count_the_gap() {
+fn unnumbered_events_count_toward_the_next_sequence_number() {
     let numbered = |second, number, body| SessionEvent { sequence_number: number, ..event_at(second, body) };
     let progress = || SessionEventBody::ProgressUpdated { percent: None, deadline_extension: None };
     for (number, expected) in [(4, Vec::new()), (3, vec!["AAEP-3.4.1-2"]), (5, vec!["AAEP-3.4.1-2"])] {
@@ -20,7 +20,7 @@ fn a_number_after_a_gap_in_the_numbering_must_count_the_gap() {
 }
 
 #[test]
-fn each_producer_has_its_own_output_without_an_id() {
+fn outputs_without_an_id_are_tracked_per_producer() {
     let mut session = started_session();
     apply_ok(&mut session, &by_agent("planner", event_at(1, chunk(None, 0, false))));
     apply_ok(&mut session, &by_agent("payments", event_at(2, chunk(None, 0, false))));

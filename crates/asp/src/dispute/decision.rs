@@ -50,8 +50,8 @@ impl Dispute {
         }))
     }
 
-    /// The deadline passed without a result: upheld. A result that came before the dispute, even a late one, is a fulfilment
-    /// message, so the dispute is dismissed; a late result lowers trust by itself.
+    /// Decides a dispute about a deadline. It is upheld if a deadline passed without a result. It is dismissed if a result was
+    /// reported before the dispute was filed, even a late one. A late result lowers trust in any case.
     fn decide_deadline(&self, commitment: &Commitment) -> (Verdict, &'static str) {
         let filed_at = self.filed_at.unix_millis();
         let is_overdue = commitment.obligations().any(|(obligation, result)| {

@@ -4,7 +4,7 @@
 //! - [`Dispute`]: the record of a complaint. [`Dispute::check`] checks one that the other side filed.
 //! - [`Dispute::decide`]: decides a dispute from the session, if its reason allows that. A person decides the others.
 //! - [`Resolution`]: the end of a dispute.
-//! - [`DisputeRegister`]: all disputes of one side.
+//! - [`DisputeRegister`]: the disputes that one agent has filed or received.
 //!
 //! A dispute is a record beside the session. It is not a message, and does not change the state of the session.
 

@@ -1,4 +1,4 @@
-//! All disputes of one side.
+//! The disputes that one agent has filed or received.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,8 +9,8 @@ use super::resolution::{Resolution, Resolver, Verdict};
 use crate::id::{AgentUri, CommitmentId, DisputeId, SessionId};
 use crate::trust::TrustEvent;
 
-/// All disputes of one side, rebuilt from stored [`Dispute`]s and [`Resolution`]s. Each party can file one dispute per commitment
-/// and reason, so a commitment has at most ten disputes.
+/// The disputes that one agent has filed or received, rebuilt from stored [`Dispute`]s and [`Resolution`]s. Each party can file
+/// one dispute per commitment and reason, so a commitment has at most ten disputes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DisputeRegister {
     disputes: HashMap<DisputeId, (Dispute, Option<Resolution>)>,
@@ -42,7 +42,7 @@ pub enum RegisterError {
 }
 
 impl DisputeRegister {
-    /// Adds a dispute that was filed or checked.
+    /// Adds a dispute that this agent filed, or one that it received and checked.
     pub fn file(&mut self, dispute: Dispute) -> Result<(), RegisterError> {
         if self.disputes.contains_key(&dispute.dispute_id) {
             return Err(RegisterError::DuplicateId);

@@ -36,7 +36,7 @@ impl AspSession {
                     .with(Fact::AnswersResult, answers_result);
             }
             StateData::Escalated(escalated) => {
-                facts = facts.with(Fact::FromEscalator, escalated.by == sender);
+                facts = facts.with(Fact::FromEscalatingSide, escalated.by == sender);
             }
             _ => {}
         }
@@ -138,7 +138,7 @@ pub(super) fn refusal_reason(
         Fact::HasProposalCapacity => "too many proposals are open".to_owned(),
         Fact::PartiesInSession => "an obligation names a party that is not in this session".to_owned(),
         Fact::Funded => "the escrow is not covered".to_owned(),
-        Fact::FromEscalator => "only the side that escalated can send the resolution".to_owned(),
+        Fact::FromEscalatingSide => "only the side that escalated can send the resolution".to_owned(),
         other => format!("{performative} is not allowed in {state}: condition {} is not met", other.as_str()),
     }
 }

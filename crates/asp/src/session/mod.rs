@@ -129,7 +129,7 @@ pub struct Transition {
     pub from: State,
     /// The state after.
     pub to: State,
-    /// The number of the row on the page; 0 if the page gives none.
+    /// The number of the row on npayload's page; 0 if the page gives none.
     pub row_number: u8,
     /// The effects that the caller must perform.
     pub effects: Vec<Effect>,

@@ -46,7 +46,7 @@ seal::string_enum! {
         /// The message reports an unrecoverable error (D7).
         Fatal "fatal",
         /// The sender is the side that escalated.
-        FromEscalator "from-escalator",
+        FromEscalatingSide "from-escalating-side",
         /// The message is a CLOSE that does not wait for the other side (D4).
         Unilateral "unilateral",
         /// The other side has asked to close.

@@ -92,13 +92,13 @@ seal::string_enum! {
     }
 }
 
-/// Which states the page's "any state" covers (D3).
+/// Which states "any state" on npayload's page covers (D3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AnyStateInterpretation {
     /// Every live state. CLOSE and WITHDRAW are allowed in each, and ESCALATE in each except ESCALATED.
     #[default]
     EveryLiveState,
-    /// Only the states for which the page lists the performative.
+    /// Only the states for which npayload's page lists the performative.
     ListedOnly,
 }
 

@@ -126,7 +126,7 @@ pub struct Requirement {
 /// One row of a transition table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TransitionRow {
-    /// Its number on the page; 0 if the page gives none.
+    /// Its number on npayload's page; 0 if the page gives none.
     pub number: u8,
     /// The states it applies to.
     pub from: &'static [State],
@@ -140,7 +140,7 @@ pub struct TransitionRow {
     pub target: TransitionTarget,
     /// Its actions.
     pub actions: &'static [TransitionAction],
-    /// Whether the page's list of performatives for the state contains this row's performative (D3).
+    /// Whether the list of performatives for the state, on npayload's page, contains this row's performative (D3).
     pub is_listed: bool,
 }
 
@@ -195,7 +195,7 @@ impl TransitionRow {
     }
 }
 
-/// The result of evaluating a cell.
+/// The result of evaluating the rows for a state and a trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evaluation<'t> {
     /// This row applies.
@@ -220,7 +220,7 @@ impl TransitionTable {
         &self.0
     }
 
-    /// Evaluates a cell. Finds the first row whose conditions hold, then checks its requirements.
+    /// Evaluates the rows for a state and a trigger. Finds the first row whose conditions hold, then checks its requirements.
     pub fn evaluate(
         &self,
         any_state: AnyStateInterpretation,
@@ -239,7 +239,7 @@ impl TransitionTable {
         }
     }
 
-    /// Returns the rows of a cell.
+    /// Returns the rows for a state and a trigger.
     pub fn matching_rows(
         &self,
         any_state: AnyStateInterpretation,

@@ -1,5 +1,5 @@
-//! The protocol's transition table: the page's eighteen numbered rows, then rows that the page implies or that follow
-//! from our decisions.
+//! The protocol's transition table: the eighteen numbered rows of npayload's page about ASP, then rows that the page
+//! implies or that follow from our decisions.
 
 use std::borrow::Cow;
 
@@ -11,8 +11,8 @@ use super::table::{Requirement, TransitionRow, TransitionTable, Trigger};
 use crate::Performative::{self, *};
 use crate::error::RejectCode;
 
-/// The protocol's transition table, in the order of the page. If several rows share a cell, the first matching one
-/// applies.
+/// The protocol's transition table, in the order of npayload's page. If several rows have the same state and trigger, the
+/// first one whose conditions hold applies.
 pub static PROTOCOL_TABLE: TransitionTable = TransitionTable::new(Cow::Borrowed(ROWS));
 
 const ROWS: &[TransitionRow] = &[
@@ -115,19 +115,19 @@ const ROWS: &[TransitionRow] = &[
     // 14. ESCALATED to the previous state
     on_message(14, &[Escalated], Inform)
         .when(&[holds(Resolution)])
-        .needs(&[require(FromEscalator)])
+        .needs(&[require(FromEscalatingSide)])
         .back()
         .does(&[StopTimer(Escalation), ResumeTimers]),
     // 15. ESCALATED to CLOSED
     on_message(15, &[Escalated], Close).to(Closed).does(&[EndSession]),
-    // 16. Any to CLOSED: WITHDRAW (D3, D5); the page's list names it in CONVERSING only
+    // 16. Any to CLOSED: WITHDRAW (D3, D5); npayload's page lists it for CONVERSING only
     on_message(16, &[Conversing], Withdraw).needs(STANDARD_LEVEL).to(Closed).does(&[EndSession]),
     on_message(16, &[Invited, Introduced, Agreeing, Executing, Escalated], Withdraw)
         .needs(STANDARD_LEVEL)
         .to(Closed)
         .does(&[EndSession])
         .unlisted(),
-    // 17. Any to CLOSED: CLOSE (D3); the page's list omits it in INVITED and INTRODUCED
+    // 17. Any to CLOSED: CLOSE (D3); npayload's page does not list it for INVITED and INTRODUCED
     on_message(17, &[Agreeing], Close).to(Closed).does(&[EndSession]),
     on_message(17, &[Invited, Introduced], Close).to(Closed).does(&[EndSession]).unlisted(),
     // 18. Any to FAILED (D7)

@@ -129,7 +129,7 @@ fn agents_cannot_endorse_themselves_or_raise_one_another_in_a_circle() {
             book.record(&event);
         }
     }
-    // The weight of one endorsement of a newcomer: 0.37.
+    // The weight of one endorsement by a newcomer: 0.37.
     let expected = 37.0 + 0.05 * 100.0 * 1.37_f64.ln() / 26_f64.ln();
     assert!((score(&book, 0, START) - expected).abs() < 1e-9);
 }

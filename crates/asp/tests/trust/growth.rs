@@ -103,7 +103,7 @@ fn a_dispute_lowers_the_score_more_the_more_severe_it_is() {
     assert!(scores.is_sorted_by(|a, b| a > b), "{scores:?}");
 }
 
-/// Good sessions cannot buy back what a breach costs: only time does.
+/// Good sessions cannot make up for what a breach costs; only time can.
 #[test]
 fn more_sessions_of_a_saturated_peer_do_not_undo_a_dispute() {
     let mut kinds = good_sessions(1_000);

@@ -42,7 +42,7 @@ fn a_peer_that_loses_its_level_is_limited_at_once_and_recovers() {
     for _ in 0..6_000 {
         bucket.take(6_000, at(0)).unwrap();
     }
-    // 30 used tokens are the most that can be owed at the lower rate, so the wait is at most two seconds.
+    // At the lower rate at most 30 tokens count as used, so the next token is free after at most two seconds.
     assert_eq!(bucket.take(30, at(0)).unwrap_err().retry_after_ms, 2_000);
     assert_eq!(bucket.take(30, at(2_000)), Ok(()));
 }

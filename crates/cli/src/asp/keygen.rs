@@ -6,10 +6,11 @@ use asp::{AgentCard, AgentEndpoints, AgentProfile, AgentUri, Amount, Conformance
 use client::TrustRoots;
 use node::Identity;
 
+use super::node_client::report_refusal;
 use crate::ExitStatus;
 use crate::file::CommandError;
 use crate::hub_args::{build_runtime, complete_url};
-use crate::output::{describe_io_error, print_stderr, print_stdout, printable};
+use crate::output::{describe_io_error, print_stdout, printable};
 
 #[derive(clap::Args)]
 pub(crate) struct KeygenArguments {
@@ -115,8 +116,7 @@ fn register(arguments: &RegisterArguments) -> Result<ExitStatus, CommandError> {
     let trust_roots = load_trust_roots(arguments.ca.as_deref())?;
     let runtime = build_runtime(0).map_err(CommandError::cannot_run)?;
     if let Err(reason) = runtime.block_on(node::register_card(&registry, &identity, trust_roots)) {
-        print_stderr(&format!("sayso: refused: {}", printable(&reason)));
-        return Ok(ExitStatus::FaultsFound);
+        return Ok(report_refusal(&reason));
     }
     Ok(print_stdout(&format!("Registered {}.\n", identity.card.agent_id())))
 }
@@ -139,7 +139,7 @@ fn verify(arguments: &VerifyArguments) -> Result<ExitStatus, CommandError> {
     }
     lines.push(format!("Node: {}", card.endpoint()));
     lines.push(
-        "The card is signed with its own key. That does not prove who published it: compare the agent and where you got the card."
+        "The signature does not prove who published the card, because it was made with the card's own key. Check that the agent is the one that you expect, and that you trust the source of the card."
             .to_owned(),
     );
     let lines: Vec<_> = lines.iter().map(|line| printable(line)).collect();

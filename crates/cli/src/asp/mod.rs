@@ -1,4 +1,4 @@
-//! `sayso asp`: runs a node, a demo session, and verifies or draws a transcript.
+//! The commands of `sayso asp`: keys and cards, a node and the sessions at it, a demo, and transcripts.
 
 mod consent_check;
 mod demo;
@@ -35,7 +35,7 @@ pub(crate) enum AspCommand {
     Show(show::ShowArguments),
     /// Follow a session until it ends. The exit code is 1 if it failed.
     Watch(show::WatchArguments),
-    /// Write the messages of a session as sayso asp verify reads them.
+    /// Write the transcript of a session, in the format that sayso asp verify reads.
     Transcript(show::TranscriptArguments),
     /// Say how much the node trusts an agent, and why.
     Trust(trust::Arguments),

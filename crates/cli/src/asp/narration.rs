@@ -74,8 +74,8 @@ fn describe_inform(body: &Inform) -> String {
             format!("reports progress{percent}{data}")
         }
         InformType::Result => format!("reports that its part is done{data}"),
-        InformType::Error if names_message(body) => format!("reports a problem with the result{data}"),
-        InformType::Answer if names_message(body) => format!("accepts the result{data}"),
+        InformType::Error if replies_to_message(body) => format!("reports a problem with the result{data}"),
+        InformType::Answer if replies_to_message(body) => format!("accepts the result{data}"),
         InformType::Error if body.is_fatal() => format!("reports an unrecoverable error{data}"),
         InformType::Error => format!("reports an error{data}"),
         InformType::Resolution => {
@@ -86,8 +86,8 @@ fn describe_inform(body: &Inform) -> String {
     }
 }
 
-/// Returns whether an INFORM names a message. An error or answer then is about a result (D22).
-fn names_message(body: &Inform) -> bool {
+/// Returns whether an INFORM replies to a message. In that case, an error or an answer is about a result (D22).
+fn replies_to_message(body: &Inform) -> bool {
     body.in_reply_to.as_ref().is_some_and(|reference| MessageId::parse(reference.as_str()).is_ok())
 }
 

@@ -89,7 +89,7 @@ fn describe(error: &NodeError, url: &str) -> CommandError {
 /// Reports that something was refused. The text is not data, so it goes to standard error.
 pub(super) fn report_refusal(reason: &str) -> ExitStatus {
     print_stderr(&format!("sayso: refused: {}", printable(reason)));
-    ExitStatus::FaultsFound
+    ExitStatus::Negative
 }
 
 /// Parses the id of a session, for clap.

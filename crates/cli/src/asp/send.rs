@@ -105,8 +105,8 @@ pub(crate) fn run_send(arguments: &SendArguments) -> Result<ExitStatus, CommandE
                 let consent = session.wait_for_consent(&reply_token).await?;
                 if !consent.is_accepted() {
                     let reason = consent.refusal_reason().unwrap_or("the person refused");
-                    print_stderr(&format!("sayso: no: {}", printable(reason)));
-                    return Ok(ExitStatus::FaultsFound);
+                    print_stderr(&format!("sayso: the message was not sent: {}", printable(reason)));
+                    return Ok(ExitStatus::Negative);
                 }
                 print_stderr("The person said yes.");
                 let view = session.view_after(count).await?;
@@ -117,7 +117,10 @@ pub(crate) fn run_send(arguments: &SendArguments) -> Result<ExitStatus, CommandE
                 print_stdout(&format!("{} {}\n", sent.id(), view.state));
                 wait_for_delivery(&session, sent.id(), count).await
             }
-            _ => Err(CommandError::cannot_run("the node's answer is not known").into()),
+            _ => Err(CommandError::cannot_run(
+                "the node sent a response that this version of sayso does not know",
+            )
+            .into()),
         }
     })
 }

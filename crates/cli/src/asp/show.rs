@@ -52,8 +52,9 @@ pub(crate) struct TranscriptArguments {
     node: NodeArgs,
 }
 
-/// How often `watch` tries to reach a node that has gone away, and the time between two attempts.
+/// How many times in a row `watch` tries to reach a node before it gives up.
 const RECONNECT_ATTEMPTS: u32 = 60;
+/// The time between two such attempts.
 const RECONNECT_DELAY: Duration = Duration::from_secs(1);
 
 pub(crate) fn run_show(arguments: &ShowArguments) -> Result<ExitStatus, CommandError> {
@@ -74,7 +75,7 @@ pub(crate) fn run_show(arguments: &ShowArguments) -> Result<ExitStatus, CommandE
             }
             for refusal in &view.refusals {
                 lines.push(format!(
-                    "The {} was not sent: {} ({}).",
+                    "The {} was refused: {} ({}).",
                     refusal.performative, refusal.reason, refusal.code
                 ));
             }
@@ -149,7 +150,7 @@ pub(crate) fn run_watch(arguments: &WatchArguments) -> Result<ExitStatus, Comman
             if view.next >= view.message_count && view.state.is_terminal() {
                 let printed = print_lines(&describe_end(&view));
                 let status =
-                    if view.state == State::Failed { ExitStatus::FaultsFound } else { ExitStatus::Success };
+                    if view.state == State::Failed { ExitStatus::Negative } else { ExitStatus::Success };
                 return Ok(printed.max(status));
             }
         }
@@ -227,12 +228,13 @@ pub(crate) fn run_transcript(arguments: &TranscriptArguments) -> Result<ExitStat
 struct Narrator {
     peer: AgentUri,
     peer_name: String,
-    identities: usize,
+    /// The number of identities that were shown so far. After two, the introductions are over.
+    identity_count: usize,
 }
 
 impl Narrator {
     fn new(view: &SessionView) -> Self {
-        Self { peer: view.peer.clone(), peer_name: view.peer_name.clone(), identities: 0 }
+        Self { peer: view.peer.clone(), peer_name: view.peer_name.clone(), identity_count: 0 }
     }
 
     /// Describes a message in one line: time, sentence, performative, and the id that an answer names.
@@ -241,7 +243,7 @@ impl Narrator {
         let peer_name = if self.peer_name.is_empty() { self.peer.as_str() } else { &self.peer_name };
         let (sender, receiver) =
             if is_from_peer { (peer_name, "your agent") } else { ("your agent", peer_name) };
-        let state = if self.identities < 2 { State::Invited } else { State::Conversing };
+        let state = if self.identity_count < 2 { State::Invited } else { State::Conversing };
         let name = |agent: &AgentUri| {
             if agent == &self.peer { peer_name.to_owned() } else { "your agent".to_owned() }
         };
@@ -254,7 +256,7 @@ impl Narrator {
             answer_id(message.body()).map(|id| format!(" {id}")).unwrap_or_default()
         );
         if matches!(message.body(), Body::Inform(body) if body.kind == InformType::Identity) {
-            self.identities += 1;
+            self.identity_count += 1;
         }
         line
     }
@@ -281,7 +283,7 @@ fn describe_session(view: &SessionView) -> Vec<String> {
     let waiting_for = match view.waiting_for {
         WaitingFor::You => "Your agent must act.",
         WaitingFor::Peer => "The other side must act.",
-        WaitingFor::Person => "A person is asked.",
+        WaitingFor::Person => "Waiting for a person's answer.",
         WaitingFor::Delivery => "A message is being delivered.",
         WaitingFor::Nothing => "The session has ended.",
         _ if view.state == State::Invited && !view.is_inviter => {
@@ -309,7 +311,7 @@ fn describe_consent(view: &SessionView) -> Option<String> {
     let consent = view.consent.as_ref()?;
     let performative = consent.performative();
     Some(if consent.is_pending() {
-        format!("A person is asked about the {performative}.")
+        format!("Waiting for a person's answer about the {performative}.")
     } else if consent.is_accepted() {
         format!("The person said yes to the {performative}.")
     } else {

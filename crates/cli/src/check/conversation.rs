@@ -245,7 +245,7 @@ impl Conversation {
             })
         });
         // sayso's own messages about the stream are not part of AAEP.
-        if event.as_ref().is_some_and(|event| matches!(event.kind.as_str(), "sayso:gap" | "sayso:place")) {
+        if event.as_ref().is_some_and(|event| matches!(event.kind.as_str(), "sayso:gap" | "sayso:position")) {
             return MessageKind::Nothing;
         }
         if self.in_flight_until.is_none_or(|until| Instant::now() >= until) {

@@ -115,7 +115,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         }
         print_stderr(&format!("sayso: {message}"));
     }
-    Ok(if report.finish() { ExitStatus::FaultsFound } else { ExitStatus::Success })
+    Ok(if report.finish() { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
 /// Why the check could not go on.

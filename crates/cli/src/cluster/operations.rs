@@ -46,7 +46,7 @@ fn status(arguments: &StatusArgs) -> Result<ExitStatus, CommandError> {
     let text = if arguments.json { to_json(&table) + "\n" } else { to_text(&table) };
     let printed = print_stdout(&text);
     let has_free_shard = table.shards.iter().any(ShardEntry::is_free);
-    Ok(printed.max(if has_free_shard { ExitStatus::FaultsFound } else { ExitStatus::Success }))
+    Ok(printed.max(if has_free_shard { ExitStatus::Negative } else { ExitStatus::Success }))
 }
 
 fn drain(arguments: &DrainArgs) -> Result<ExitStatus, CommandError> {
@@ -65,7 +65,7 @@ fn drain(arguments: &DrainArgs) -> Result<ExitStatus, CommandError> {
         }
         if Instant::now() >= deadline {
             print_stderr(&format!("The node {:?} still owns {owned} shards.", arguments.node));
-            return Ok(ExitStatus::FaultsFound);
+            return Ok(ExitStatus::Negative);
         }
         std::thread::sleep(POLL_INTERVAL);
     }

@@ -40,5 +40,5 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     };
     let report: String = lines.chain([summary]).collect();
     let printed = print_stdout(&report);
-    Ok(if problems == 0 { printed } else { printed.max(ExitStatus::FaultsFound) })
+    Ok(if problems == 0 { printed } else { printed.max(ExitStatus::Negative) })
 }

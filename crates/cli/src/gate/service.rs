@@ -68,14 +68,14 @@ fn status(folders: &ConfigFolders) -> Result<ExitStatus, CommandError> {
     let path = folders.systemd_units().join(SERVICE_UNIT);
     if !path.exists() {
         let text = format!("The service is not installed: there is no {}.\n", display_name(&path));
-        return Ok(print_stdout(&text).max(ExitStatus::FaultsFound));
+        return Ok(print_stdout(&text).max(ExitStatus::Negative));
     }
     let is_enabled = is_state(&["is-enabled", "--quiet", SERVICE_UNIT])?;
     let is_active = is_state(&["is-active", "--quiet", SERVICE_UNIT])?;
     let start = if is_enabled { "starts when you log in" } else { "does not start when you log in" };
     let runs = if is_active { "is running" } else { "is not running" };
     let printed = print_stdout(&format!("The service is installed, {start}, and {runs}.\n"));
-    Ok(if is_active { printed } else { printed.max(ExitStatus::FaultsFound) })
+    Ok(if is_active { printed } else { printed.max(ExitStatus::Negative) })
 }
 
 /// Fails if the user's systemd does not run, as in most containers and on other systems.

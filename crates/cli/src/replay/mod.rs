@@ -93,7 +93,7 @@ fn narrate_recording(arguments: &Arguments) -> Result<ExitStatus, String> {
     Ok(if summary.unreadable_lines.is_empty() && summary.events > 0 {
         ExitStatus::Success
     } else {
-        ExitStatus::FaultsFound
+        ExitStatus::Negative
     })
 }
 
@@ -149,7 +149,7 @@ fn trace_and_draw(arguments: &Arguments) -> Result<ExitStatus, String> {
     if let (Some(diagram), Some(path)) = (diagram, &arguments.svg) {
         write_svg(path, &diagram.draw(&unfinished))?;
     }
-    Ok(if errors > 0 { ExitStatus::FaultsFound } else { ExitStatus::Success })
+    Ok(if errors > 0 { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
 fn write_svg(path: &Path, diagram: &str) -> Result<(), String> {

@@ -134,7 +134,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitStatus {
     }
     match (has_failed, report.has_errors()) {
         (true, _) => ExitStatus::CannotRun,
-        (false, true) => ExitStatus::FaultsFound,
+        (false, true) => ExitStatus::Negative,
         (false, false) => ExitStatus::Success,
     }
 }

@@ -341,7 +341,7 @@ pub(super) fn once_options() -> Value {
 }
 
 /// Options like those of real agents, with one that lasts.
-pub(super) fn lasting_options() -> Value {
+pub(super) fn always_options() -> Value {
     json!([
         {"optionId":"forever","name":"Allow for this session","kind":"allow_always"},
         {"optionId":"go","name":"Allow","kind":"allow_once"},

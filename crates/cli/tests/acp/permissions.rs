@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use testing::hub::HubProcess;
 
 use super::actors::{
-    Gate, Listener, cancel_request, delete_call, lasting_options, once_options, permission_request, selected,
+    Gate, Listener, always_options, cancel_request, delete_call, once_options, permission_request, selected,
 };
 
 fn resolved(listener: &mut Listener, question: &Value) -> Value {
@@ -112,8 +112,8 @@ fn exactly_one_of_two_simultaneous_answers_reaches_the_agent() {
         listener.decide(&question, "reject");
         gate.editor.select(round, "go");
         // The editor's next request ends this round: everything before it belongs to this round.
-        let border = json!({"jsonrpc":"2.0","id":format!("b{round}"),"method":"session/list","params":{}});
-        gate.editor.send(&border);
+        let marker = json!({"jsonrpc":"2.0","id":format!("b{round}"),"method":"session/list","params":{}});
+        gate.editor.send(&marker);
         let mut answers = Vec::new();
         loop {
             let message = gate.agent.next();
@@ -137,12 +137,12 @@ fn exactly_one_of_two_simultaneous_answers_reaches_the_agent() {
 }
 
 #[test]
-fn options_that_last_are_offered_as_choices_and_only_a_choice_selects_one() {
+fn always_options_are_offered_as_choices_and_only_a_choice_selects_one() {
     for (choice, option) in [("option_1", "forever"), ("option_2", "go"), ("option_3", "no")] {
         let hub = HubProcess::start_in_memory();
         let mut listener = Listener::connect(&hub);
         let mut gate = Gate::start_turn(&hub);
-        gate.request(1, &delete_call(), &lasting_options());
+        gate.request(1, &delete_call(), &always_options());
         let question = listener.next("awaiting.clarification");
         assert_eq!(question["question"], "The agent asks for permission. Run: rm -r build.");
         assert_eq!(
@@ -166,7 +166,7 @@ fn an_answer_that_is_not_an_offered_option_does_not_count_and_the_dialog_remains
     let hub = HubProcess::start_in_memory();
     let mut listener = Listener::connect(&hub);
     let mut gate = Gate::start_turn(&hub);
-    gate.request(1, &delete_call(), &lasting_options());
+    gate.request(1, &delete_call(), &always_options());
     let question = listener.next("awaiting.clarification");
     for answer in ["forever", "go", "option_4", ""] {
         listener.choose(&question, answer);
@@ -181,7 +181,7 @@ fn an_answer_that_is_not_an_offered_option_does_not_count_and_the_dialog_remains
 }
 
 #[test]
-fn options_without_one_to_reject_once_are_choices_too() {
+fn options_without_reject_once_are_offered_as_choices_too() {
     let hub = HubProcess::start_in_memory();
     let mut listener = Listener::connect(&hub);
     let mut gate = Gate::start_turn(&hub);
@@ -194,7 +194,7 @@ fn options_without_one_to_reject_once_are_choices_too() {
 }
 
 #[test]
-fn a_cancelled_turn_withdraws_the_question_and_only_the_editor_says_cancelled() {
+fn a_cancelled_turn_withdraws_the_question_and_the_editor_answers_the_agent() {
     let hub = HubProcess::start_in_memory();
     let mut listener = Listener::connect(&hub);
     let mut gate = Gate::start_turn(&hub);
@@ -266,7 +266,7 @@ fn a_call_that_changes_while_the_person_is_asked_is_left_to_the_editor() {
     let alarm = listener.wait_for("tool.completed", |event| event["status"] == "error");
     assert_eq!(
         alarm["summary_normal"],
-        "Warning! The agent changed the call while you were asked: command. It is now: Running: rm -r /. Your answer no longer counts; answer in the editor."
+        "Warning! While you were being asked, the agent changed the call (command). It is now: Running: rm -r /. Your answer no longer counts; answer in the editor."
     );
     assert_eq!(resolved(&mut listener, &question)["extensions"]["sayso"]["by"], "cancelled");
     listener.decide(&question, "accept");
@@ -288,7 +288,7 @@ fn a_call_that_changes_after_a_yes_is_announced_as_an_alarm() {
     gate.update("s1", &change);
     let alarm = listener.wait_for("tool.completed", |event| event["status"] == "error");
     let text = alarm["summary_normal"].as_str().unwrap();
-    assert!(text.starts_with("Warning! The agent changed the call after it was allowed: cwd."), "{text}");
+    assert!(text.starts_with("Warning! After the call was allowed, the agent changed it (cwd)."), "{text}");
     assert_eq!(gate.finish(), Some(0));
 }
 
@@ -370,7 +370,7 @@ fn an_id_that_is_used_twice_is_left_to_the_editor() {
 #[test]
 fn without_a_listener_the_editors_dialog_remains() {
     let hub = HubProcess::start_in_memory();
-    for options in [once_options(), lasting_options()] {
+    for options in [once_options(), always_options()] {
         let mut gate = Gate::start_turn(&hub);
         gate.request(1, &delete_call(), &options);
         gate.wait_for_log("no answer from a listener (nobody could be asked); the editor's dialog remains");

@@ -121,9 +121,9 @@ fn an_invalid_consent_is_a_fault() {
     for (commit, accept, roles, line, reason) in [
         (Some(YES), Some(YES), [Role::Inviter].as_slice(), 7, "has a signature that does not match"),
         (Some(YES), Some(YES), &[Role::Invited], 6, "has a signature that does not match"),
-        (Some(no), Some(YES), &BOTH, 6, "the receipt's decision is missing or wrong"),
-        (Some(YES), Some(no), &BOTH, 7, "the receipt's decision is missing or wrong"),
-        (Some(YES), Some(silence), &BOTH, 7, "the receipt's by is missing or wrong"),
+        (Some(no), Some(YES), &BOTH, 6, "the member decision of the receipt is missing or wrong"),
+        (Some(YES), Some(no), &BOTH, 7, "the member decision of the receipt is missing or wrong"),
+        (Some(YES), Some(silence), &BOTH, 7, "the member by of the receipt is missing or wrong"),
     ] {
         let run = verify(&transcript(commit, accept), roles, &[]);
         assert_eq!(run.exit_code, 1, "{}", run.stdout);

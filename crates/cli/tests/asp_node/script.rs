@@ -28,15 +28,25 @@ pub(crate) struct Script {
     steps: Vec<Step>,
     /// The state and the reason with which both sides end.
     ending: (&'static str, &'static str),
-    /// The output of `sayso asp verify`.
-    verdict: &'static str,
+    /// A part of the output of `sayso asp verify`.
+    expected_verify_output: &'static str,
 }
 
 const BOTH_CLOSED: &str = "The session ended in state CLOSED: both sides closed it";
 
 impl Script {
-    fn new(subject: &str, ending: (&'static str, &'static str), verdict: &'static str) -> Self {
-        Self { subject: subject.to_owned(), valid_seconds: 600, steps: Vec::new(), ending, verdict }
+    fn new(
+        subject: &str,
+        ending: (&'static str, &'static str),
+        expected_verify_output: &'static str,
+    ) -> Self {
+        Self {
+            subject: subject.to_owned(),
+            valid_seconds: 600,
+            steps: Vec::new(),
+            ending,
+            expected_verify_output,
+        }
     }
 
     /// Gives the session a subject of its own, by which the agent's program finds it again.
@@ -225,7 +235,7 @@ impl Script {
     }
 }
 
-/// Runs a script as the programs of both agents would. A program whose request got no answer looks at the session, and
+/// Runs a script the way the programs of both agents would. If a request gets no response, the program reads the session and
 /// repeats the request only if it had no effect. `after_step` is called after each message, with its position.
 pub(crate) fn run_script(
     pair: [&TestNode; 2],
@@ -302,7 +312,7 @@ pub(crate) fn assert_same_end(pair: [&TestNode; 2], script: &Script, session: &s
     assert_eq!(transcripts[BUYER], transcripts[PRESS], "{}", script.subject);
     assert_messages(&transcripts[BUYER], pair, script, session);
     let verified = verify(&transcripts[BUYER], &pair[BUYER].cards(session));
-    assert!(verified.contains(script.verdict), "{}: {verified}", script.subject);
+    assert!(verified.contains(script.expected_verify_output), "{}: {verified}", script.subject);
 }
 
 /// Checks that a transcript has exactly the messages of a script.

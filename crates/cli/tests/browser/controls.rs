@@ -160,7 +160,7 @@ window.Notification = class extends EventTarget {
 
 #[test]
 #[ignore = "needs a browser: cargo xtask browser"]
-fn notifications_are_off_until_turned_on_and_only_for_hidden_pages() {
+fn notifications_are_off_until_turned_on_and_only_sent_without_focus() {
     let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
     let mut page = browser.open_page();
     page.run_on_new_document(RECORD_NOTIFICATIONS_SCRIPT);
@@ -187,7 +187,7 @@ fn notifications_are_off_until_turned_on_and_only_for_hidden_pages() {
     page.run_script("window.answer = 'granted'");
     page.press("Space");
     page.wait_until("document.getElementById('notify-error').textContent == '' && document.getElementById('notify').checked");
-    assert_eq!(ask(&mut page, true).0, json!([]), "the person sees the page");
+    assert_eq!(ask(&mut page, true).0, json!([]), "the page has the focus");
     let (notified, token) = ask(&mut page, false);
     assert_eq!(notified, json!(["Question from local: Send 5 euros to Ben.", format!("closed {token}")]));
 }

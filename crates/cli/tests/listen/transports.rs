@@ -240,10 +240,10 @@ fn the_default_socket_has_a_short_name() {
     let folder = tempfile::tempdir().unwrap();
     let _hub = HubProcess::start_command(
         Command::new(env!("CARGO_BIN_EXE_sayso"))
-            .args(["serve", "--memory", "--open", "--listen", "127.0.0.1:0", "--unix", "usual"])
+            .args(["serve", "--memory", "--open", "--listen", "127.0.0.1:0", "--unix", "default"])
             .env("XDG_RUNTIME_DIR", folder.path()),
     );
-    let mut person = ListenProcess::start_at_url("unix:usual", &[], |command| {
+    let mut person = ListenProcess::start_at_url("unix:default", &[], |command| {
         command.env("XDG_RUNTIME_DIR", folder.path())
     });
     let path = folder.path().join("aaep/sayso-hub.sock");

@@ -106,7 +106,7 @@ fn a_gate_that_is_killed_leaves_no_process() {
 }
 
 #[test]
-fn a_host_that_is_gone_ends_a_server_that_ignores_the_end_of_its_input() {
+fn the_gate_kills_a_server_that_ignores_eof_when_the_host_is_gone() {
     let folder = tempfile::tempdir().unwrap();
     let pid_file = folder.path().join("pid");
     let script = format!(

@@ -68,7 +68,7 @@ fn the_default_socket_path_is_where_listeners_look() {
         std::fs::create_dir(&base).unwrap();
         let command = || {
             let mut command = Command::new(env!("CARGO_BIN_EXE_sayso"));
-            command.args(["serve", "--memory", "--open", "--listen", "127.0.0.1:0", "--unix", "usual"]);
+            command.args(["serve", "--memory", "--open", "--listen", "127.0.0.1:0", "--unix", "default"]);
             command.env_remove("XDG_RUNTIME_DIR").env(name, &base).stdin(std::process::Stdio::null());
             command
         };

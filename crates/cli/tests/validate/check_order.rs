@@ -6,7 +6,7 @@ use testing::cli::run_sayso;
 /// an order that differs from the steps, so that the findings are not in order by chance.
 fn event_with_defects() -> String {
     let long = "word ".repeat(14_000);
-    // 9: too long. 7: no tool. 6: another fraction. 5: not the compact form. 3: an empty agent_id. 2: no session_id.
+    // 9: too long. 7: no tool. 6: a timestamp with one fraction digit. 5: not the compact form. 3: an empty agent_id. 2: no session_id.
     // 4: an item that is not a URI. 8: an undeclared prefix.
     format!(
         r#"{{"extensions":{{"sayso":{{}}}},"summary_normal":"{long}","timestamp":"2026-05-24T14:22:11.3Z","type":"https://aaep-protocol.org/types/agent.tool.invoked","@context":["https://aaep-protocol.org/context/v1","not a URI"],"event_id":"evt_8a3f5b22c91e4d7a8a3f5b22c91e4d7a","producer":{{"agent_id":""}},"urgency":"normal","localization_hints":{{"primary_language":"en"}}}}"#
@@ -22,7 +22,7 @@ fn findings_come_in_the_order_of_the_nine_steps() {
         output.findings().iter().map(|finding| finding.split(' ').nth(2).unwrap_or_default()).collect();
     let step_of = |rule: &&str| aaep::rule::Rule::find(rule).unwrap().validation_step();
     let steps: Vec<u8> = rules.iter().map(step_of).collect();
-    assert!(steps.is_sorted(), "{rules:?} are of the steps {steps:?}");
+    assert!(steps.is_sorted(), "{rules:?} belong to the steps {steps:?}");
     // One rule of each step, in the order of the specification, not of sayso's own table.
     let expected = [
         "AAEP-D.1-1",

@@ -176,23 +176,23 @@ pub(crate) fn a_new_subscription_can_resume_after_an_event(kind: TransportKind) 
     }
     let mut fixture = TransportFixture::in_memory(kind);
     let mut capabilities = reply_capabilities();
-    capabilities["sayso"] = json!({"places": true, "after": "evt_ofLongAgo"});
+    capabilities["sayso"] = json!({"positions": true, "after": "evt_ofLongAgo"});
     let mut connection = fixture.connect();
     let response = connection.subscribe(&subscription_request(&capabilities));
-    assert_eq!(response["honored_capabilities"]["sayso"], json!({"places": true}), "{response}");
+    assert_eq!(response["honored_capabilities"]["sayso"], json!({"positions": true}), "{response}");
     assert_eq!(response["negotiation_notes"], Value::Null, "{response}");
     let session = fixture.start_session();
     let started_id = connection.next_event()["event_id"].clone();
     let position = connection.next_message();
     // With several shards, a position names each of them.
     let position_id = if has_several_shards() { position["last_event_id"].clone() } else { started_id };
-    assert_eq!(position, json!({"type": "sayso:place", "last_event_id": position_id}));
+    assert_eq!(position, json!({"type": "sayso:position", "last_event_id": position_id}));
     fixture.ask(&session, &question());
     let mut received = Vec::new();
     while received.last() != Some(&json!("aaep:agent.awaiting.confirmation")) {
         match connection.next_incoming() {
             ReceivedMessage::Event(event) => received.push(event["type"].clone()),
-            ReceivedMessage::Message(message) => assert_eq!(message["type"], "sayso:place", "{message}"),
+            ReceivedMessage::Message(message) => assert_eq!(message["type"], "sayso:position", "{message}"),
             ReceivedMessage::Heartbeat => {}
             ReceivedMessage::End(signal) => panic!("{signal:?}"),
         }

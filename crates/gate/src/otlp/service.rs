@@ -29,7 +29,7 @@ const EXPIRY_INTERVAL: Duration = Duration::from_millis(500);
 pub struct OtlpService {
     hub: HubHandle,
     limits: OtlpLimits,
-    /// One request after the other, so that the reports of a session stay in order.
+    /// Locked while a request is handled, so that the reports of a session stay in order.
     state: Mutex<OtlpState>,
 }
 
@@ -104,7 +104,7 @@ impl OtlpService {
         Self { hub, limits, state: Mutex::new(state) }
     }
 
-    /// Ends sessions without reports for the quiet time, until the future is dropped.
+    /// Ends sessions that have received no reports for `quiet_time`. Runs until the future is dropped.
     pub async fn run(&self) {
         let mut interval = tokio::time::interval(EXPIRY_INTERVAL);
         loop {
@@ -176,7 +176,7 @@ impl OtlpService {
         Ok(extracted)
     }
 
-    /// Narrates one report. The inner error is about this report only; the outer one is about the hub.
+    /// Narrates one report. The inner error refuses only this report; the outer one refuses the whole request.
     async fn narrate(
         &self,
         state: &mut OtlpState,
@@ -247,7 +247,7 @@ impl OtlpService {
                 content_type: Some("text/markdown".to_owned()),
                 coalesce_hint: None,
                 complete: true,
-                agent_reports_state: false,
+                agent_reports_next_state: false,
                 idempotency_key: None,
             },
         };
@@ -255,7 +255,8 @@ impl OtlpService {
     }
 }
 
-/// Returns whether the hub stored a report, why it refused this report, or why the client must try again.
+/// Returns whether the hub stored a report, or why it refused this report. The outer error refuses the whole request: the token
+/// lacks the permission, a limit is reached, or the hub cannot store anything now.
 fn outcome_of(reply: &HubReply) -> Result<Result<(), String>, Refusal> {
     match reply {
         HubReply::EventsPublished { .. } | HubReply::SessionStarted { .. } | HubReply::Done => Ok(Ok(())),
@@ -328,7 +329,7 @@ impl Encoding {
             Self::Json => response.json(write_object(|out| {
                 if rejected > 0 {
                     out.key("partialSuccess").object(|out| {
-                        // 64-bit integers are texts in protobuf's JSON.
+                        // In protobuf's JSON encoding, 64-bit integers are strings.
                         out.key(signal.rejected_member()).text(&rejected.to_string());
                         out.key("errorMessage").text(&error_message);
                     });

@@ -165,8 +165,8 @@ phrases! {
     EDITOR_REFUSED: "Refused in the editor. {}", "Rechazado en el editor. {}", "A kọ̀ ọ́ nínú olóòtú. {}";
     CHECKING: "Checking that the agent keeps to what it asked.", "Comprobando que el agente cumple lo que pidió.", "A ń yẹ̀ ẹ́ wò bóyá aṣojú náà ń ṣe ohun tó béèrè.";
     WARNING: "Warning! {}", "¡Aviso! {}", "Ìkìlọ̀! {}";
-    CHANGED_WHILE_ASKED: "The agent changed the call while you were asked: {}. It is now: {} Your answer no longer counts; answer in the editor.", "El agente cambió la llamada mientras se le preguntaba: {}. Ahora es: {} Su respuesta ya no cuenta; responda en el editor.", "Aṣojú náà yí i padà nígbà tí a ń bi ọ́: {}. Ó ti di: {} Ìdáhùn rẹ kò wúlò mọ́; dáhùn nínú olóòtú.";
-    CHANGED_AFTER: "The agent changed the call after it was allowed: {}. It is now: {}", "El agente cambió la llamada después de permitirla: {}. Ahora es: {}", "Aṣojú náà yí i padà lẹ́yìn tí a gbà á láyè: {}. Ó ti di: {}";
+    CHANGED_WHILE_ASKED: "While you were being asked, the agent changed the call ({}). It is now: {} Your answer no longer counts; answer in the editor.", "Mientras se le preguntaba, el agente cambió la llamada ({}). Ahora es: {} Su respuesta ya no cuenta; responda en el editor.", "Nígbà tí a ń bi ọ́, aṣojú náà yí i padà ({}). Ó ti di: {} Ìdáhùn rẹ kò wúlò mọ́; dáhùn nínú olóòtú.";
+    CHANGED_AFTER: "After the call was allowed, the agent changed it ({}). It is now: {}", "Después de que se permitiera la llamada, el agente la cambió ({}). Ahora es: {}", "Lẹ́yìn tí a gbà á láyè, aṣojú náà yí i padà ({}). Ó ti di: {}";
     DID_NOT_WAIT: "The agent did it without waiting for an answer. {}", "El agente lo hizo sin esperar la respuesta. {}", "Aṣojú náà ṣe é láìdúró de ìdáhùn. {}";
     DID_REFUSED: "The agent did it although it was refused. {}", "El agente lo hizo aunque se rechazó. {}", "Aṣojú náà ṣe é bó tilẹ̀ jẹ́ pé a kọ̀ ọ́. {}";
     NO_REASON: "no reason given", "sin motivo indicado", "kò sọ ìdí rẹ̀";

@@ -422,14 +422,14 @@ impl Core {
                 content_type,
                 coalesce_hint,
                 complete,
-                agent_reports_state,
+                agent_reports_next_state,
                 idempotency_key: key,
             } => {
                 let (id, language, producer) =
                     (output_id.as_deref(), language.as_deref(), producer.as_deref());
-                let (content_type, complete, agent_reports_state) =
-                    (content_type.as_deref(), *complete, *agent_reports_state);
-                let output = output::OutputChunk {
+                let (content_type, complete, agent_reports_next_state) =
+                    (content_type.as_deref(), *complete, *agent_reports_next_state);
+                let request = output::OutputRequest {
                     id,
                     producer,
                     text,
@@ -437,9 +437,9 @@ impl Core {
                     content_type,
                     coalesce_hint: coalesce_hint.as_deref(),
                     complete,
-                    agent_reports_state,
+                    agent_reports_next_state,
                 };
-                self.stream_output(principal, session, &output, key.as_deref(), context)
+                self.stream_output(principal, session, &request, key.as_deref(), context)
             }
             HubCommand::Ask { session, body, is_clarification, idempotency_key: key } => {
                 self.ask(principal, session, body, *is_clarification, key.as_deref(), context)
@@ -598,8 +598,8 @@ impl Core {
         Ok(())
     }
 
-    /// Counts an open item together with those of the other shards. The guard ends the count. If there is only one shard,
-    /// nothing is counted, because the shard knows all items.
+    /// Adds an open item to the counts that all shards share. Dropping the guard removes it again. With only one shard, returns
+    /// no guard, because the shard itself knows all items.
     fn count_with_other_shards(
         &self,
         requests: &[CountRequest<'_>],

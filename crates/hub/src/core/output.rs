@@ -13,8 +13,8 @@ use crate::Principal;
 use crate::command::{HubReply, MalformedRequest};
 use crate::compose::write_text;
 
-/// A part of an output, as an agent sent it.
-pub(super) struct OutputChunk<'p> {
+/// A request to add text to an output, as an agent sent it.
+pub(super) struct OutputRequest<'p> {
     pub(super) id: Option<&'p str>,
     pub(super) producer: Option<&'p str>,
     pub(super) text: &'p str,
@@ -22,16 +22,29 @@ pub(super) struct OutputChunk<'p> {
     pub(super) content_type: Option<&'p str>,
     pub(super) coalesce_hint: Option<&'p str>,
     pub(super) complete: bool,
-    pub(super) agent_reports_state: bool,
+    /// Whether the agent itself reports its state after the output. If not, the hub sets it to `thinking`.
+    pub(super) agent_reports_next_state: bool,
 }
 
-impl OutputChunk<'_> {
-    /// Returns a digest that differs for different requests. The length of each part precedes it.
+impl OutputRequest<'_> {
+    /// Returns a digest of the request, to recognize a repeated one. The length of each part precedes it, because
+    /// otherwise different parts could give the same bytes.
     fn digest(&self, session: &SessionId) -> Digest {
-        let Self { id, producer, text, language, content_type, coalesce_hint, complete, agent_reports_state } =
-            self;
-        let mut flags =
-            format!("{complete} {agent_reports_state} {} {}", language.is_some(), content_type.is_some());
+        let Self {
+            id,
+            producer,
+            text,
+            language,
+            content_type,
+            coalesce_hint,
+            complete,
+            agent_reports_next_state,
+        } = self;
+        let mut flags = format!(
+            "{complete} {agent_reports_next_state} {} {}",
+            language.is_some(),
+            content_type.is_some()
+        );
         if let Some(hint) = coalesce_hint {
             flags.push(' ');
             flags.push_str(hint);
@@ -46,7 +59,7 @@ impl OutputChunk<'_> {
     }
 }
 
-/// Maximum number of code points in one output event.
+/// Maximum number of code points in one chunk, which is one output event.
 const MAX_CHUNK_CHARS: usize = 8192;
 
 impl Core {
@@ -55,26 +68,26 @@ impl Core {
         &mut self,
         principal: &Principal,
         session: &SessionId,
-        chunk: &OutputChunk<'_>,
+        request: &OutputRequest<'_>,
         key: Option<&str>,
         context: &TurnContext,
     ) -> HubReply {
-        let keyed_request = key.map(|key| (key, chunk.digest(session)));
+        let keyed_request = key.map(|key| (key, request.digest(session)));
         if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
             return reply;
         }
         let Some(role) = self.session_role(principal, session) else {
             return self.missing_session(principal, session);
         };
-        let producer = match self.resolve_producer_id(session, &role, chunk.producer) {
+        let producer = match self.resolve_producer_id(session, &role, request.producer) {
             Ok(producer) => producer,
             Err(refusal) => return refusal,
         };
         let Some(live) = self.sessions.get_mut(session) else { return HubReply::NotFound };
         live.last_seen = Some(context.now);
-        // An output without an id belongs to its producer.
+        // Each producer has its own output without an id.
         let is_same_output = |open: &OpenOutput<'_>| {
-            open.id == chunk.id && (chunk.id.is_some() || *open.agent_id == *producer)
+            open.id == request.id && (request.id.is_some() || *open.agent_id == *producer)
         };
         let open_output = live.machine.open_outputs().find(is_same_output);
         let mut position = open_output.map_or(0, |open| open.next_position);
@@ -83,7 +96,7 @@ impl Core {
         let keeps_state =
             *live.state_of(&producer) == AgentState::AwaitingInput || live.is_tool_running(&producer);
         let needs_state_change = !keeps_state && *live.state_of(&producer) != AgentState::WritingOutput;
-        if chunk.text.is_empty() && !chunk.complete {
+        if request.text.is_empty() && !request.complete {
             return MalformedRequest::NoText.into();
         }
         let mut events = Vec::new();
@@ -94,17 +107,17 @@ impl Core {
                 &AgentState::WritingOutput,
             ));
         }
-        let texts = split_text(chunk.text);
+        let texts = split_into_chunks(request.text);
         let last = texts.len() - 1;
         for (index, text) in texts.into_iter().enumerate() {
-            let complete = chunk.complete && index == last;
+            let complete = request.complete && index == last;
             // The hint is about the end of the agent's text.
-            let hint = chunk.coalesce_hint.filter(|_| index == last && !complete);
-            let part = ChunkPart { text, position, complete, hint };
-            events.push(chunk_event(self.scratch.take_writer(), chunk, &part, &[]));
+            let hint = request.coalesce_hint.filter(|_| index == last && !complete);
+            let chunk = OutputChunk { text, position, complete, hint };
+            events.push(chunk_event(self.scratch.take_writer(), request, &chunk, &[]));
             position += text.chars().count() as u64;
         }
-        if chunk.complete && !keeps_state && !chunk.agent_reports_state {
+        if request.complete && !keeps_state && !request.agent_reports_next_state {
             events.push(hub_messages::state_changed_event(&mut self.scratch, None, &AgentState::Thinking));
         }
         for event in &mut events {
@@ -121,8 +134,8 @@ impl Core {
     }
 }
 
-/// Splits text into one or more parts of at most [`MAX_CHUNK_CHARS`] code points.
-fn split_text(text: &str) -> Vec<&str> {
+/// Splits text into one or more chunks of at most [`MAX_CHUNK_CHARS`] code points.
+fn split_into_chunks(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some((at, _)) = rest.char_indices().nth(MAX_CHUNK_CHARS) {
@@ -136,7 +149,7 @@ fn split_text(text: &str) -> Vec<&str> {
 
 /// Creates the final chunk of an output that its agent left open.
 pub(super) fn closing_chunk(id: Option<&str>, position: u64) -> HubEvent {
-    let chunk = OutputChunk {
+    let request = OutputRequest {
         id,
         producer: None,
         text: "",
@@ -144,14 +157,14 @@ pub(super) fn closing_chunk(id: Option<&str>, position: u64) -> HubEvent {
         content_type: None,
         coalesce_hint: None,
         complete: true,
-        agent_reports_state: true,
+        agent_reports_next_state: true,
     };
-    let part = ChunkPart { text: "", position, complete: true, hint: None };
-    chunk_event(TapeWriter::default(), &chunk, &part, &["en"])
+    let chunk = OutputChunk { text: "", position, complete: true, hint: None };
+    chunk_event(TapeWriter::default(), &request, &chunk, &["en"])
 }
 
-/// The part of an agent's text that fits into one event.
-struct ChunkPart<'p> {
+/// The part of a request's text that fits into one event.
+struct OutputChunk<'p> {
     text: &'p str,
     position: u64,
     complete: bool,
@@ -160,15 +173,17 @@ struct ChunkPart<'p> {
 
 fn chunk_event(
     writer: TapeWriter,
+    request: &OutputRequest<'_>,
     chunk: &OutputChunk<'_>,
-    part: &ChunkPart<'_>,
     languages: &[&str],
 ) -> HubEvent {
-    let ChunkPart { text, position, complete, hint } = *part;
+    let OutputChunk { text, position, complete, hint } = *chunk;
     HubEvent::new(writer, &EventType::OutputStreaming, languages, |out| {
-        for (name, value) in
-            [("output_id", chunk.id), ("language", chunk.language), ("content_type", chunk.content_type)]
-        {
+        for (name, value) in [
+            ("output_id", request.id),
+            ("language", request.language),
+            ("content_type", request.content_type),
+        ] {
             if let Some(value) = value {
                 write_text(out, name, value);
             }

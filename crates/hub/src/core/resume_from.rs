@@ -13,7 +13,7 @@ const EXTENSION_NAME: &str = "sayso";
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ResumeFrom {
     /// Whether the hub sends resume positions, on transports that do not send an id with each event. The JSON member is
-    /// `places`.
+    /// `positions`.
     pub(super) sends_resume_positions: bool,
     /// The event to resume after.
     pub(super) after: Option<Box<str>>,
@@ -33,7 +33,7 @@ impl ResumeFrom {
         let after = requested.member("after").and_then(|id| id.text());
         let is_true = |name| requested.member(name).and_then(|value| value.as_bool()) == Some(true);
         Self {
-            sends_resume_positions: is_true("places"),
+            sends_resume_positions: is_true("positions"),
             takes_handoffs: is_true("handoffs"),
             after: after.map(|id| id.into_owned().into_boxed_str()),
         }
@@ -47,7 +47,7 @@ impl ResumeFrom {
         let mut granted = TapeWriter::default();
         granted.open_object();
         if self.sends_resume_positions {
-            granted.key("places");
+            granted.key("positions");
             granted.boolean(true);
         }
         if let Some(after) = &self.after {
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn only_true_requests_resume_positions_and_a_grant_round_trips() {
         for (requested, sends_resume_positions) in
-            [(r#"{"places":true}"#, true), (r#"{"places":1}"#, false), ("{}", false)]
+            [(r#"{"positions":true}"#, true), (r#"{"positions":1}"#, false), ("{}", false)]
         {
             let mut capabilities = Capabilities::new();
             capabilities.other.set(EXTENSION_NAME, RawJson::parse(requested).unwrap());

@@ -223,7 +223,7 @@ impl SimulatedWorld {
                     content_type: None,
                     coalesce_hint: None,
                     complete,
-                    agent_reports_state: false,
+                    agent_reports_next_state: false,
                     idempotency_key: key,
                 };
                 self.ask(&principal, command, Purpose::Publish);

@@ -1,4 +1,4 @@
-// Where a person hears each optional field of the twelve events, or why not. The fields come from the schemas, as in
+// Where a person hears each optional field of the twelve events, or why this test does not check that. The fields come from the schemas, as in
 // src/subscriber/tests/every_field.rs.
 
 import assert from "node:assert/strict";
@@ -15,25 +15,26 @@ const SCHEMAS = new URL("../../../../schemas/", import.meta.url);
 const when = (verbosity, text) => ({ verbosity, place: "announced", text });
 /** The text is in the details of the question, or of the card of the session. */
 const details = (text) => ({ verbosity: "normal", place: "details", text });
-const notSpoken = (reason) => ({ reason });
+/** The test does not look for the value, for this reason. */
+const notCheckedHere = (reason) => ({ reason });
 
-/** The fields, where `*` stands for every event: a value, and where it is heard. */
+/** For each field, a value and where it is heard. `*` stands for every event. */
 const FIELDS = {
-  "*/aaep_version": ["1.0.0", notSpoken("the hub speaks this version")],
-  "*/sequence_number": [7, notSpoken("the hub sends events in order")],
-  "*/verbosity": ["normal", notSpoken("says for whom the texts are written")],
-  "*/urgency": ["critical", notSpoken("decides what is spoken first")],
-  "*/correlation_id": ["trace-7", notSpoken("links events for programs")],
-  "*/extensions": [{}, notSpoken("what the page knows of it is spoken: the exact call, states, outcomes")],
-  "*/localization_hints": [{}, notSpoken("decides the voice and the direction")],
-  "*/localization_hints/primary_language": ["es", notSpoken("decides the voice")],
-  "*/localization_hints/text_direction": ["rtl", notSpoken("decides the direction of the text")],
-  "*/localization_hints/available_languages": [["es"], notSpoken("the hub chooses the language")],
-  "*/localization_hints/fallback_chain": [["es"], notSpoken("the hub chooses the language")],
-  "*/localization_hints/script": ["Latn", notSpoken("the language tag decides the voice")],
-  "*/localization_hints/calendar": ["gregory", notSpoken("texts contain dates as words")],
+  "*/aaep_version": ["1.0.0", notCheckedHere("the hub speaks this version")],
+  "*/sequence_number": [7, notCheckedHere("the hub sends events in order")],
+  "*/verbosity": ["normal", notCheckedHere("says for whom the texts are written")],
+  "*/urgency": ["critical", notCheckedHere("decides what is spoken first")],
+  "*/correlation_id": ["trace-7", notCheckedHere("links events for programs")],
+  "*/extensions": [{}, notCheckedHere("what the page knows of it is spoken: the exact call, states, outcomes")],
+  "*/localization_hints": [{}, notCheckedHere("decides the voice and the direction")],
+  "*/localization_hints/primary_language": ["es", notCheckedHere("decides the voice")],
+  "*/localization_hints/text_direction": ["rtl", notCheckedHere("decides the direction of the text")],
+  "*/localization_hints/available_languages": [["es"], notCheckedHere("the hub chooses the language")],
+  "*/localization_hints/fallback_chain": [["es"], notCheckedHere("the hub chooses the language")],
+  "*/localization_hints/script": ["Latn", notCheckedHere("the language tag decides the voice")],
+  "*/localization_hints/calendar": ["gregory", notCheckedHere("texts contain dates as words")],
   "*/producer/agent_version": ["1.4.2", details("Version: 1.4.2")],
-  "*/producer/agent_name": ["Bank", notSpoken("heard with the start of a session and each question")],
+  "*/producer/agent_name": ["Bank", notCheckedHere("heard with the start of a session and each question")],
   "*/producer/model": ["a-model", details("Model: a-model")],
   "*/producer/manifest_uri": ["https://bank.example/m.json", details("Its manifest is at: bank.example")],
   "session.started/summary_terse": ["Short.", when("terse", "Short.")],
@@ -77,30 +78,30 @@ const FIELDS = {
   "tool.invoked/expected_duration_ms": [90000, when("normal", "About 2 minutes.")],
   "tool.invoked/risk_level": ["high", when("terse", "High risk.")],
   "tool.invoked/irreversible": [true, when("terse", "This cannot be undone.")],
-  "tool.invoked/tool_call_id": ["call_1", notSpoken("links a call to its result")],
+  "tool.invoked/tool_call_id": ["call_1", notCheckedHere("links a call to its result")],
   "tool.completed/summary_terse": ["Short.", when("terse", "Short.")],
   "tool.completed/summary_normal": ["Read.", when("normal", "Read.")],
   "tool.completed/summary_detailed": ["Long.", when("detailed", "Long.")],
-  "tool.completed/tool_call_id": ["call_1", notSpoken("links a result to its call")],
+  "tool.completed/tool_call_id": ["call_1", notCheckedHere("links a result to its call")],
   "tool.completed/duration_ms": [1885, when("detailed", "It took 2 seconds.")],
   "tool.completed/error_message": ["No answer.", when("terse", "No answer.")],
-  "output.streaming/coalesce_hint": ["sentence", notSpoken("decides when the text is spoken")],
-  "output.streaming/output_id": ["out_1", notSpoken("keeps outputs apart")],
+  "output.streaming/coalesce_hint": ["sentence", notCheckedHere("decides when the text is spoken")],
+  "output.streaming/output_id": ["out_1", notCheckedHere("keeps outputs apart")],
   "output.streaming/content_type": ["image/png", when("normal", "bank sent data of type image/png")],
-  "output.streaming/language": ["es", notSpoken("decides the voice")],
+  "output.streaming/language": ["es", notCheckedHere("decides the voice")],
   "awaiting.confirmation/summary_terse": ["Approve euros?", details("The agent adds: Approve euros?")],
   "awaiting.confirmation/summary_normal": ["Approve dollars?", details("The agent adds: Approve dollars?")],
   "awaiting.confirmation/summary_detailed": ["Approve everything?", details("The agent adds: Approve everything?")],
   "awaiting.confirmation/risk_level": ["medium", when("terse", "Medium risk.")],
   "awaiting.confirmation/irreversible": [true, when("terse", "This cannot be undone.")],
   "awaiting.confirmation/reversibility": ["reversible_with_effort", when("terse", "This is hard to undo.")],
-  "awaiting.confirmation/allowed_replies": [["reject"], notSpoken("the dialog has only the allowed buttons")],
+  "awaiting.confirmation/allowed_replies": [["reject"], notCheckedHere("the dialog has only the allowed buttons")],
   "awaiting.confirmation/extra_context": [{ new_balance: 12, fee: "none" }, details("The agent adds: new balance 12, fee none")],
   "awaiting.clarification/summary_terse": ["Which euros?", details("The agent adds: Which euros?")],
   "awaiting.clarification/summary_normal": ["Which dollars?", details("The agent adds: Which dollars?")],
   "awaiting.clarification/summary_detailed": ["Which of all?", details("The agent adds: Which of all?")],
-  "awaiting.clarification/accepted_response_kinds": [["numeric"], notSpoken("the dialog has the fields for the accepted answers")],
-  "awaiting.clarification/choices": [[{ value: "a", label: "Ben Adams" }, { value: "b", label: "Ben Okri" }], notSpoken("the dialog has a radio button for each choice")],
+  "awaiting.clarification/accepted_response_kinds": [["numeric"], notCheckedHere("the dialog has the fields for the accepted answers")],
+  "awaiting.clarification/choices": [[{ value: "a", label: "Ben Adams" }, { value: "b", label: "Ben Okri" }], notCheckedHere("the dialog has a radio button for each choice")],
   "awaiting.clarification/context": ["There are two.", when("terse", "There are two.")],
   "awaiting.clarification/default_response": ["Ben Adams", details("Without an answer, the agent will use this: Ben Adams")],
   "handoff.requested/summary_terse": ["Short.", when("terse", "Short.")],
@@ -155,7 +156,7 @@ function hear(kind, field, verbosity) {
   return { announced: announcedTexts(effects).join("\n"), details: lines.map(joinParts).join("\n") };
 }
 
-test("every optional field is heard, or there is a reason why not", () => {
+test("every optional field is heard, or there is a reason why that is not checked", () => {
   const fields = optionalFields();
   assert.ok(fields.length > 200, String(fields.length));
   const used = new Set();
@@ -191,7 +192,7 @@ test("hostile text in any field is made harmless", () => {
   assert.ok(count > 50, String(count));
 });
 
-test("an address is announced by its host, its file name or its last part", () => {
+test("an address is announced as its host, its file name or its last part", () => {
   const announcedAddress = (uri) => {
     const sample = hear("session.completed", ["result_uri", uri], "normal").announced;
     return sample.split("The full result is at: ")[1];

@@ -44,7 +44,7 @@ test("a hand-off is announced, and can be taken if the hub allows it", () => {
   const without = receive(listener({ takesHandoffs: false }), requested("rpl_1"));
   assert.deepEqual(announcedTexts(without), ["Bank is handing over to a person. Reason: The refund needs a person."]);
   assert.ok(!without.some((effect) => effect.handoffOpened));
-  assert.ok(!receive(subscriber, requested("rpl_2", { extensions: {} })).some((effect) => effect.handoffOpened), "the hub does not say that it waits");
+  assert.ok(!receive(subscriber, requested("rpl_2", { extensions: {} })).some((effect) => effect.handoffOpened), "the hub does not wait for an answer");
 });
 
 test("every outcome of a hand-off is announced, and closes it", () => {

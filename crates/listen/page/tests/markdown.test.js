@@ -4,7 +4,7 @@ import { afterEach, beforeEach, test } from "node:test";
 import { createMarkdown, isMarkdown } from "../markdown.js";
 import { parseWebAddress } from "../uri.js";
 
-/** A document that only knows names, attributes and children. */
+/** A DOM element that has only a name, attributes and children. */
 class FakeElement {
   children = [];
   attributes = {};
@@ -73,7 +73,7 @@ test("an image becomes its alternative text, and an unknown node its content", (
   assert.deepEqual(all([one, ...elements]).filter((element) => ["img", "script"].includes(element.name)), []);
 });
 
-test("texts are sanitized, and with direction auto each block has its own", () => {
+test("texts are sanitized, and if the direction is auto, each block has dir=auto", () => {
   const [one] = createMarkdown([paragraph("a\u202eb\u0007")], "auto");
   assert.deepEqual([one.textContent, one.dir], ["ab ", "auto"]);
 });

@@ -390,12 +390,12 @@ test("an output in Markdown is announced with the parser's text, and each text o
   assert.deepEqual(output.parts, ["# A\n- one"]);
   const parsed = (spoken, isHeld) => announcedTexts(subscriber.onParsed(output, { blocks: [], spoken, isHeld }, now()));
   assert.deepEqual(parsed("Heading: A.\n\n", true), ["Heading: A."]);
-  assert.equal(subscriber.releaseAt(output), now() + 5000);
+  assert.equal(subscriber.releaseDeadline(output), now() + 5000);
   const question = confirmation();
   assert.deepEqual(subscriber.releaseBefore(question), [output], "held text is heard before a question");
   assert.deepEqual(output.parts, ["# A\n- one", ""]);
   assert.deepEqual(parsed("Heading: A.\n\n1 item.\n\none.\n\n", false), ["1 item.", "one."]);
-  assert.equal(subscriber.releaseAt(output), undefined);
+  assert.equal(subscriber.releaseDeadline(output), undefined);
   receive(subscriber, question);
   const [{ parse: rest }] = receive(subscriber, markdown(" And.", { complete: true })).filter((effect) => effect.parse);
   assert.deepEqual([rest === output, rest.parts, rest.complete], [true, ["# A\n- one", " And."], true]);

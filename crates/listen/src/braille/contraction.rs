@@ -12,7 +12,7 @@ use tokio::time::timeout;
 const TRANSLATOR: &str = "lou_translate";
 /// Makes liblouis write braille as Unicode characters.
 const UNICODE_BRAILLE: &str = "unicode.dis";
-/// Maximum number of characters passed as one line. The translator divides lines of 2048 characters anywhere.
+/// Maximum number of characters in one line of input. The translator splits lines at 2048 characters, even inside a word.
 const MAX_LINE_CHARS: usize = 1000;
 /// How long one translation may take.
 const TRANSLATION_TIMEOUT: Duration = Duration::from_secs(5);
@@ -56,7 +56,8 @@ pub(super) async fn contract(table: &str, texts: &[String]) -> io::Result<Vec<St
     Ok(contracted)
 }
 
-/// Divides a text between words into lines that the translator does not divide. A longer word is divided.
+/// Splits a text between words into lines that are short enough for the translator. Only a word that is longer than a line is
+/// split inside.
 fn split_into_lines(text: &str) -> Vec<String> {
     super::cells::wrap(&super::cells::cells_of(text, None), MAX_LINE_CHARS)
         .into_iter()

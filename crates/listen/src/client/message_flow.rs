@@ -312,13 +312,13 @@ async fn report_all(
     Ok(())
 }
 
-/// Returns the resume position that a message reports, if it is a `sayso:place` message.
+/// Returns the resume position that a message reports, if it is a `sayso:position` message.
 fn parse_position(text: &str) -> Option<String> {
-    if !text.contains("sayso:place") {
+    if !text.contains("sayso:position") {
         return None;
     }
     let mut tape = Tape::default();
     let root = tape.read(text).ok()?.root();
-    let is_position = root.member("type")?.is_text("sayso:place");
+    let is_position = root.member("type")?.is_text("sayso:position");
     is_position.then(|| Some(root.member("last_event_id")?.text()?.into_owned())).flatten()
 }

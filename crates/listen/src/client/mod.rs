@@ -6,8 +6,9 @@
 //! - `manifest`: fetches and checks the hub's manifest.
 //! - `direct`: one connection without reconnecting, for programs that examine a producer.
 //! - `follow`: subscribes, receives and reconnects; HTTP and SSE.
-//! - `message_flow`: the same on transports that carry messages in both directions, `message_transport`; `outgoing`: the messages
-//!   that wait for the open connection.
+//! - `message_transport`: the transports that carry messages in both directions.
+//! - `message_flow`: subscribes, receives and reconnects on such a transport.
+//! - `outgoing`: the queue of messages to the hub on such a transport.
 
 mod address;
 mod connection_error;
@@ -83,7 +84,7 @@ pub fn subscription_request(
             requested.other.set(SAYSO_PREFIX, extension);
         }
     }
-    // Over SSE, the subscription itself is resumed.
+    // Not over SSE, where the client resumes the subscription itself with `Last-Event-ID`.
     if context.wants_positions
         && let Some(extension) = resume_extension(context)
     {
@@ -135,7 +136,7 @@ fn resume_extension(context: &SubscribeContext) -> Option<RawJson> {
     }
     let extension = write_object(|writer| {
         if context.wants_positions {
-            writer.key("places").boolean(true);
+            writer.key("positions").boolean(true);
         }
         if let Some(after) = &context.after_event_id {
             writer.key("after").text(after);

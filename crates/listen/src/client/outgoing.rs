@@ -16,7 +16,7 @@ pub(super) struct OutgoingMessage {
     pub(super) outcome: oneshot::Sender<Result<(), ConnectionError>>,
 }
 
-/// The queue of the open connection, if there is one. The clones of an address share it.
+/// The queue of the open connection, if there is one. All clones share the same queue.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OutgoingSlot(Arc<Mutex<Option<mpsc::Sender<OutgoingMessage>>>>);
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// The code blocks that were announced, the oldest first. The oldest ones are forgotten beyond the limit.
 #[derive(Debug)]
-pub(crate) struct CodeStore {
+pub(crate) struct CodeBlockStore {
     blocks: VecDeque<CodeBlock>,
     last_number: u32,
     max_blocks: usize,
@@ -21,7 +21,7 @@ pub(crate) struct CodeBlock {
     pub(crate) was_cut: bool,
 }
 
-impl CodeStore {
+impl CodeBlockStore {
     pub(crate) fn new(max_blocks: usize, max_block_bytes: usize) -> Self {
         Self { blocks: VecDeque::new(), last_number: 0, max_blocks, max_block_bytes }
     }

@@ -15,7 +15,7 @@ mod stream;
 mod tests;
 mod tree;
 
-pub(crate) use code_store::CodeStore;
+pub(crate) use code_store::CodeBlockStore;
 pub(crate) use stream::{MarkdownStream, ReleaseReason};
 
 use seal::json::write_object;
@@ -53,16 +53,16 @@ impl MarkdownMode {
 pub(crate) fn parse_for_page(parts: &[String], complete: bool, phrases: &Phrases) -> String {
     let limits = SubscriberLimits::default();
     let mut stream = MarkdownStream::new(limits.markdown_hold_bytes);
-    let mut codes = CodeStore::new(1, 0);
+    let mut code_blocks = CodeBlockStore::new(1, 0);
     let mut spoken = String::new();
     for (index, part) in parts.iter().enumerate() {
         if index > 0 {
-            spoken.push_str(&stream.release(ReleaseReason::Pause, phrases, &mut codes));
+            spoken.push_str(&stream.release(ReleaseReason::Pause, phrases, &mut code_blocks));
         }
-        spoken.push_str(&stream.push(part, phrases, &mut codes));
+        spoken.push_str(&stream.push(part, phrases, &mut code_blocks));
     }
     if complete {
-        spoken.push_str(&stream.finish(phrases, &mut codes));
+        spoken.push_str(&stream.finish(phrases, &mut code_blocks));
     }
     write_object(|writer| {
         tree::write_tree(&parts.concat(), writer.key("blocks"));

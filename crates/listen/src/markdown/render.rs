@@ -5,7 +5,7 @@ use std::ops::Range;
 use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, LinkType, Options, Parser, Tag, TagEnd};
 use unicode_normalization::char::is_combining_mark;
 
-use super::CodeStore;
+use super::CodeBlockStore;
 use crate::Phrases;
 
 /// The extensions of CommonMark that agents use.
@@ -86,11 +86,11 @@ pub(super) fn render(
     source: &str,
     context: RenderContext,
     phrases: &Phrases,
-    codes: &mut CodeStore,
+    code_blocks: &mut CodeBlockStore,
 ) -> String {
     let events: Vec<_> = parse(source).collect();
     let mut renderer =
-        Renderer { source, context, phrases, codes, events: events.into_iter(), list_depth: 0 };
+        Renderer { source, context, phrases, code_blocks, events: events.into_iter(), list_depth: 0 };
     let mut text = String::new();
     for line in renderer.blocks() {
         text.push_str(&line);
@@ -112,7 +112,7 @@ struct Renderer<'s, 'c> {
     source: &'s str,
     context: RenderContext,
     phrases: &'s Phrases,
-    codes: &'c mut CodeStore,
+    code_blocks: &'c mut CodeBlockStore,
     events: std::vec::IntoIter<(Event<'s>, Range<usize>)>,
     list_depth: usize,
 }
@@ -146,10 +146,10 @@ impl Renderer<'_, '_> {
     fn block(&mut self, tag: Tag<'_>, range: &Range<usize>, lines: &mut Vec<String>) {
         match tag {
             Tag::Heading { .. } => {
-                // The text above an underline may have been spoken before the underline arrived.
-                let is_underlined = !self.source.get(range.start..).unwrap_or_default().starts_with('#');
-                let text = self.line_text(if is_underlined { "\n" } else { " " });
-                let text = if text.trim().is_empty() || is_underlined {
+                // The text of a setext heading may have been spoken before its underline arrived.
+                let is_setext = !self.source.get(range.start..).unwrap_or_default().starts_with('#');
+                let text = self.line_text(if is_setext { "\n" } else { " " });
+                let text = if text.trim().is_empty() || is_setext {
                     text
                 } else {
                     self.phrases.heading(&end_sentence(text))
@@ -254,7 +254,7 @@ impl Renderer<'_, '_> {
     }
 
     fn code(&mut self, text: &str, language: &str) -> String {
-        let number = self.codes.add(text);
+        let number = self.code_blocks.add(text);
         let lines = i64::try_from(text.lines().count()).unwrap_or(i64::MAX);
         if language.is_empty() {
             self.phrases.code_lines(number, lines)
@@ -366,7 +366,8 @@ fn is_inline_end(end: TagEnd) -> bool {
     )
 }
 
-/// HTML tags that only change how text looks. Other tags are spoken, because they are probably not HTML, as in `Vec<T>`.
+/// HTML tags that are not spoken. The text between them is. Other tags are spoken, because they are probably not HTML, as in
+/// `Vec<T>`.
 const SILENT_TAGS: [&str; 27] = [
     "a", "abbr", "b", "cite", "code", "del", "details", "div", "em", "font", "i", "img", "ins", "kbd",
     "mark", "p", "q", "s", "samp", "small", "span", "strong", "sub", "summary", "sup", "u", "wbr",
@@ -386,7 +387,8 @@ pub(super) fn language_name(info: &str) -> String {
     let tag =
         info.split(|c: char| c.is_whitespace() || matches!(c, ',' | '{' | ':')).next().unwrap_or_default();
     let known = LANGUAGE_NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(tag));
-    let mut name: String = known.map_or(tag, |(_, name)| name).chars().take(MAX_LANGUAGE_CHARS).collect();
+    let mut name: String =
+        known.map_or(tag, |(_, name)| name).chars().take(MAX_LANGUAGE_NAME_CHARS).collect();
     if known.is_none()
         && let Some(first) = name.chars().next()
     {
@@ -395,10 +397,10 @@ pub(super) fn language_name(info: &str) -> String {
     name
 }
 
-/// Maximum length of the language's name of a code block, in characters. A longer one is cut.
-const MAX_LANGUAGE_CHARS: usize = 30;
+/// Maximum length of the name of a code block's language, in characters. Longer names are cut.
+const MAX_LANGUAGE_NAME_CHARS: usize = 30;
 
-/// Tags of languages whose name is not the tag with a capital letter.
+/// Language tags of code blocks, and the names that are spoken for them. Any other tag is spoken with a capital first letter.
 const LANGUAGE_NAMES: [(&str, &str); 32] = [
     ("bash", "shell"),
     ("console", "shell"),

@@ -2,7 +2,7 @@
 
 use pulldown_cmark::{CodeBlockKind, Event, Tag, TagEnd};
 
-use super::CodeStore;
+use super::CodeBlockStore;
 use super::render::{self, Guard, RenderContext, language_name};
 use crate::Phrases;
 
@@ -72,35 +72,40 @@ impl MarkdownStream {
     }
 
     /// Adds a chunk and returns the text that can be spoken now.
-    pub(crate) fn push(&mut self, chunk: &str, phrases: &Phrases, codes: &mut CodeStore) -> String {
+    pub(crate) fn push(
+        &mut self,
+        chunk: &str,
+        phrases: &Phrases,
+        code_blocks: &mut CodeBlockStore,
+    ) -> String {
         let mut spoken = String::new();
         for c in chunk.chars() {
             self.source.push(c);
             if (c == '\n' || self.ends_sentence(c)) && self.is_worth_parsing() {
-                self.advance(phrases, codes, &mut spoken);
+                self.advance(phrases, code_blocks, &mut spoken);
             }
             if self.source.len() >= self.max_held_bytes {
-                self.release_into(true, phrases, codes, &mut spoken);
+                self.release_into(true, phrases, code_blocks, &mut spoken);
             }
         }
         spoken
     }
 
     /// Returns the rest of a paragraph, if the producer says that the text ends with a complete sentence.
-    pub(crate) fn end_sentence(&mut self, phrases: &Phrases, codes: &mut CodeStore) -> String {
+    pub(crate) fn end_sentence(&mut self, phrases: &Phrases, code_blocks: &mut CodeBlockStore) -> String {
         let mut spoken = String::new();
         if !self.source.ends_with(char::is_whitespace) {
-            self.advance(phrases, codes, &mut spoken);
+            self.advance(phrases, code_blocks, &mut spoken);
         }
         spoken
     }
 
     /// Returns the rest of the output, which ends here.
-    pub(crate) fn finish(&mut self, phrases: &Phrases, codes: &mut CodeStore) -> String {
+    pub(crate) fn finish(&mut self, phrases: &Phrases, code_blocks: &mut CodeBlockStore) -> String {
         let mut spoken = String::new();
         if !self.source.is_empty() {
             let end = self.source.len();
-            self.speak_blocks(end, phrases, codes, &mut spoken);
+            self.speak_blocks(end, phrases, code_blocks, &mut spoken);
         }
         *self = Self::new(self.max_held_bytes);
         spoken
@@ -111,20 +116,20 @@ impl MarkdownStream {
         &mut self,
         reason: ReleaseReason,
         phrases: &Phrases,
-        codes: &mut CodeStore,
+        code_blocks: &mut CodeBlockStore,
     ) -> String {
         let mut spoken = String::new();
         if reason == ReleaseReason::Pause && self.ends_at_boundary() && self.open_block == BlockKind::List {
             // The items that follow, if any, belong to the same list.
             let end = self.source.len();
-            self.speak_blocks(end, phrases, codes, &mut spoken);
+            self.speak_blocks(end, phrases, code_blocks, &mut spoken);
             self.context.is_partial_list = true;
             return spoken;
         }
         if reason == ReleaseReason::Pause && self.open_block == BlockKind::Paragraph {
-            self.advance(phrases, codes, &mut spoken);
+            self.advance(phrases, code_blocks, &mut spoken);
         }
-        self.release_into(false, phrases, codes, &mut spoken);
+        self.release_into(false, phrases, code_blocks, &mut spoken);
         spoken
     }
 
@@ -187,17 +192,17 @@ impl MarkdownStream {
     }
 
     /// Speaks the blocks that are complete, and the complete sentences of a paragraph.
-    fn advance(&mut self, phrases: &Phrases, codes: &mut CodeStore, spoken: &mut String) {
+    fn advance(&mut self, phrases: &Phrases, code_blocks: &mut CodeBlockStore, spoken: &mut String) {
         let length = self.source.len();
-        self.speak_complete(phrases, codes, spoken);
+        self.speak_complete(phrases, code_blocks, spoken);
         let has_progress = self.source.len() < length;
         self.parse_at = if has_progress || length < ALWAYS_PARSED_BYTES { 0 } else { length + length / 16 };
     }
 
-    fn speak_complete(&mut self, phrases: &Phrases, codes: &mut CodeStore, spoken: &mut String) {
+    fn speak_complete(&mut self, phrases: &Phrases, code_blocks: &mut CodeBlockStore, spoken: &mut String) {
         if self.open_block == BlockKind::FencedCode && !self.last_line_may_close_code() {
             if self.open_code.is_some() {
-                self.store_open_code(codes);
+                self.store_open_code(code_blocks);
             }
             return;
         }
@@ -212,26 +217,32 @@ impl MarkdownStream {
         self.open_block = last.kind;
         if self.is_complete(last) {
             let end = self.source.len();
-            return self.speak_blocks(end, phrases, codes, spoken);
+            return self.speak_blocks(end, phrases, code_blocks, spoken);
         }
         if blocks.len() > 1 {
-            self.speak_blocks(last.start, phrases, codes, spoken);
+            self.speak_blocks(last.start, phrases, code_blocks, spoken);
             self.open_block = last.kind;
         }
         match last.kind {
-            BlockKind::Paragraph => self.speak_sentences(phrases, codes, spoken),
+            BlockKind::Paragraph => self.speak_sentences(phrases, code_blocks, spoken),
             BlockKind::List if self.context.is_partial_list => {
-                self.release_into(false, phrases, codes, spoken);
+                self.release_into(false, phrases, code_blocks, spoken);
             }
             BlockKind::Table if self.context.table_was_announced => {
-                self.release_into(false, phrases, codes, spoken);
+                self.release_into(false, phrases, code_blocks, spoken);
             }
             _ => {}
         }
     }
 
     /// Speaks the complete blocks before `end`, which is the start of a block or the end of the text.
-    fn speak_blocks(&mut self, end: usize, phrases: &Phrases, codes: &mut CodeStore, spoken: &mut String) {
+    fn speak_blocks(
+        &mut self,
+        end: usize,
+        phrases: &Phrases,
+        code_blocks: &mut CodeBlockStore,
+        spoken: &mut String,
+    ) {
         let blocks: Vec<_> = self.blocks().into_iter().filter(|block| block.start < end).collect();
         let starts = blocks.iter().skip(1).map(|block| block.start).chain([end]);
         let mut start = 0;
@@ -239,7 +250,7 @@ impl MarkdownStream {
             if let Some(number) = self.open_code.take() {
                 // It was announced when it started.
                 let code = self.source.get(start..next_start).unwrap_or_default();
-                codes.append(number, &code_text(code));
+                code_blocks.append(number, &code_text(code));
             } else {
                 let context = RenderContext {
                     guard: self.context.guard,
@@ -252,7 +263,7 @@ impl MarkdownStream {
                     // The start of the line was spoken before it became the head of a table.
                     spoken.push_str("\n\n");
                 }
-                spoken.push_str(&render::render(source, context, phrases, codes));
+                spoken.push_str(&render::render(source, context, phrases, code_blocks));
                 if self.context.guard != Guard::None {
                     spoken.push_str("\n\n");
                 }
@@ -266,7 +277,7 @@ impl MarkdownStream {
     }
 
     /// Speaks the start of a paragraph, if nothing that follows can change it.
-    fn speak_sentences(&mut self, phrases: &Phrases, codes: &mut CodeStore, spoken: &mut String) {
+    fn speak_sentences(&mut self, phrases: &Phrases, code_blocks: &mut CodeBlockStore, spoken: &mut String) {
         let mut end = self.source.len();
         let text = self.source.trim_end_matches('\n');
         let line_start = text.rfind('\n').map_or(self.context.guard.len(), |at| at + 1);
@@ -286,19 +297,25 @@ impl MarkdownStream {
             self.last_sentence_end = Some(end);
             return;
         }
-        self.speak_start(end, phrases, codes, spoken);
+        self.speak_start(end, phrases, code_blocks, spoken);
     }
 
     /// Speaks the start of a paragraph. The rest continues the paragraph.
-    fn speak_start(&mut self, end: usize, phrases: &Phrases, codes: &mut CodeStore, spoken: &mut String) {
+    fn speak_start(
+        &mut self,
+        end: usize,
+        phrases: &Phrases,
+        code_blocks: &mut CodeBlockStore,
+        spoken: &mut String,
+    ) {
         let start = self.source.get(..end).unwrap_or_default();
         if start.ends_with(char::is_whitespace) {
             // The parser drops white space at the end of a paragraph, so a letter follows it here.
-            let text = render::render(&format!("{start}x"), self.context, phrases, codes);
+            let text = render::render(&format!("{start}x"), self.context, phrases, code_blocks);
             let text = text.trim_end();
             spoken.push_str(text.strip_suffix('x').unwrap_or(text));
         } else {
-            spoken.push_str(render::render(start, self.context, phrases, codes).trim_end());
+            spoken.push_str(render::render(start, self.context, phrases, code_blocks).trim_end());
         }
         let guard = if start.ends_with('\n') { Guard::NextLine } else { Guard::MidLine };
         self.source.replace_range(..end, guard.text());
@@ -311,7 +328,7 @@ impl MarkdownStream {
         &mut self,
         must_shrink: bool,
         phrases: &Phrases,
-        codes: &mut CodeStore,
+        code_blocks: &mut CodeBlockStore,
         spoken: &mut String,
     ) {
         let length = self.source.len();
@@ -324,39 +341,39 @@ impl MarkdownStream {
             return;
         };
         if last.start > 0 {
-            self.speak_blocks(last.start, phrases, codes, spoken);
+            self.speak_blocks(last.start, phrases, code_blocks, spoken);
         }
         self.open_block = last.kind;
         match last.kind {
             BlockKind::Paragraph => {
                 if let Some(end) = self.last_sentence_end {
-                    self.speak_start(end, phrases, codes, spoken);
+                    self.speak_start(end, phrases, code_blocks, spoken);
                 }
             }
-            BlockKind::List => self.release_items(phrases, codes, spoken),
-            BlockKind::Table => self.release_rows(phrases, codes, spoken),
-            BlockKind::FencedCode => self.announce_open_code(phrases, codes, spoken),
+            BlockKind::List => self.release_items(phrases, code_blocks, spoken),
+            BlockKind::Table => self.release_rows(phrases, code_blocks, spoken),
+            BlockKind::FencedCode => self.announce_open_code(phrases, code_blocks, spoken),
             BlockKind::None | BlockKind::Heading => {}
             BlockKind::IndentedCode | BlockKind::Quote | BlockKind::Html => {
                 if self.source.ends_with('\n') {
                     let end = self.source.len();
-                    self.speak_blocks(end, phrases, codes, spoken);
+                    self.speak_blocks(end, phrases, code_blocks, spoken);
                 }
             }
         }
         if must_shrink && self.source.len() > length / 2 {
-            self.speak_all_words(phrases, codes, spoken);
+            self.speak_all_words(phrases, code_blocks, spoken);
         }
     }
 
     /// Speaks everything up to the last space, even if that breaks a block in two.
-    fn speak_all_words(&mut self, phrases: &Phrases, codes: &mut CodeStore, spoken: &mut String) {
+    fn speak_all_words(&mut self, phrases: &Phrases, code_blocks: &mut CodeBlockStore, spoken: &mut String) {
         let held = self.source.len();
         let space = self.source.rfind(char::is_whitespace).filter(|at| *at > held / 2);
         let end = space.map_or(held, |at| self.source.ceil_char_boundary(at + 1));
         let rest = self.source.split_off(end);
         let is_mid_line = !self.source.ends_with('\n');
-        self.speak_blocks(end, phrases, codes, spoken);
+        self.speak_blocks(end, phrases, code_blocks, spoken);
         spoken.truncate(spoken.trim_end().len());
         spoken.push(' ');
         let guard = if is_mid_line { Guard::MidLine } else { Guard::None };
@@ -365,17 +382,17 @@ impl MarkdownStream {
     }
 
     /// Speaks all items of a list except the last one, which may continue.
-    fn release_items(&mut self, phrases: &Phrases, codes: &mut CodeStore, spoken: &mut String) {
+    fn release_items(&mut self, phrases: &Phrases, code_blocks: &mut CodeBlockStore, spoken: &mut String) {
         let Some(last_item) = last_item_start(&self.source).filter(|start| *start > 0) else { return };
         let items = self.source.get(..last_item).unwrap_or_default();
         let context = RenderContext { is_partial_list: true, ..self.context };
-        spoken.push_str(&render::render(items, context, phrases, codes));
+        spoken.push_str(&render::render(items, context, phrases, code_blocks));
         self.source.drain(..last_item);
         self.context.is_partial_list = true;
     }
 
     /// Speaks the complete rows of a table. Its head stays, because later rows need the names of the columns.
-    fn release_rows(&mut self, phrases: &Phrases, codes: &mut CodeStore, spoken: &mut String) {
+    fn release_rows(&mut self, phrases: &Phrases, code_blocks: &mut CodeBlockStore, spoken: &mut String) {
         let mut line_ends = self.source.match_indices('\n').map(|(at, _)| at + 1);
         let guard_lines = usize::from(self.context.guard == Guard::NextLine);
         let Some(head_end) = line_ends.nth(guard_lines + 1) else { return };
@@ -385,20 +402,25 @@ impl MarkdownStream {
         }
         let table = self.source.get(..rows_end).unwrap_or_default();
         let context = RenderContext { is_partial_table: true, ..self.context };
-        spoken.push_str(&render::render(table, context, phrases, codes));
+        spoken.push_str(&render::render(table, context, phrases, code_blocks));
         self.source.drain(head_end..rows_end);
         self.context.is_partial_table = true;
         self.context.table_was_announced = true;
     }
 
     /// Announces code whose end has not arrived, and stores the lines that have.
-    fn announce_open_code(&mut self, phrases: &Phrases, codes: &mut CodeStore, spoken: &mut String) {
+    fn announce_open_code(
+        &mut self,
+        phrases: &Phrases,
+        code_blocks: &mut CodeBlockStore,
+        spoken: &mut String,
+    ) {
         if self.open_code.is_none() {
             let language = render::parse(&self.source).find_map(|(event, _)| match event {
                 Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => Some(language_name(&info)),
                 _ => None,
             });
-            let number = codes.add("");
+            let number = code_blocks.add("");
             self.open_code = Some(number);
             let text = match language.filter(|name| !name.is_empty()) {
                 Some(language) => phrases.code_starts_in(number, &language),
@@ -407,15 +429,15 @@ impl MarkdownStream {
             spoken.push_str(&text);
             spoken.push_str("\n\n");
         }
-        self.store_open_code(codes);
+        self.store_open_code(code_blocks);
     }
 
     /// Moves the complete lines of announced code to the store. The line that opened the code stays.
-    fn store_open_code(&mut self, codes: &mut CodeStore) {
+    fn store_open_code(&mut self, code_blocks: &mut CodeBlockStore) {
         let (Some(number), Some(first_end)) = (self.open_code, self.source.find('\n')) else { return };
         let end = self.source.rfind('\n').map_or(first_end, |at| at);
         if end > first_end {
-            codes.append(number, &code_text(self.source.get(..=end).unwrap_or_default()));
+            code_blocks.append(number, &code_text(self.source.get(..=end).unwrap_or_default()));
             self.source.drain(first_end + 1..=end);
         }
     }

@@ -14,9 +14,10 @@ fn english() -> &'static Phrases {
 /// Speaks the chunks of one output and returns its lines.
 fn speak(chunks: &[&str]) -> Vec<String> {
     let mut stream = MarkdownStream::new(16_384);
-    let mut codes = CodeStore::new(10, 1000);
-    let mut text: String = chunks.iter().map(|chunk| stream.push(chunk, english(), &mut codes)).collect();
-    text.push_str(&stream.finish(english(), &mut codes));
+    let mut code_blocks = CodeBlockStore::new(10, 1000);
+    let mut text: String =
+        chunks.iter().map(|chunk| stream.push(chunk, english(), &mut code_blocks)).collect();
+    text.push_str(&stream.finish(english(), &mut code_blocks));
     lines_of(&text)
 }
 
@@ -165,19 +166,19 @@ proptest! {
         // A sentence before a bar is spoken at once, although its line may turn out to be a table header.
         let is_sentence_before_bar = |line: &str| line.rsplit_once('|').is_some_and(|(before, _)| before.contains(['.', '!', '。']));
         prop_assume!(!text.lines().any(is_sentence_before_bar));
-        let mut codes = CodeStore::new(10, 1000);
-        let whole = render::render(&text, render::RenderContext::default(), english(), &mut codes);
+        let mut code_blocks = CodeBlockStore::new(10, 1000);
+        let whole = render::render(&text, render::RenderContext::default(), english(), &mut code_blocks);
         prop_assert_eq!(speak(&[&text]), lines_of(&whole));
     }
 }
 
-fn stream(max_held_bytes: usize) -> (MarkdownStream, CodeStore) {
-    (MarkdownStream::new(max_held_bytes), CodeStore::new(2, 24))
+fn stream(max_held_bytes: usize) -> (MarkdownStream, CodeBlockStore) {
+    (MarkdownStream::new(max_held_bytes), CodeBlockStore::new(2, 24))
 }
 
 #[test]
 fn sentences_of_a_paragraph_are_not_held() {
-    let (mut stream, mut codes) = stream(16_384);
+    let (mut stream, mut code_blocks) = stream(16_384);
     for (chunk, expected) in [
         ("It is **done**. ", "It is done. "),
         ("Pay $5", ""),
@@ -185,33 +186,34 @@ fn sentences_of_a_paragraph_are_not_held() {
         ("site. It](x) is new. ", "See the site. It is new. "),
         ("2 * 3 = 6! Next", "2 * 3 = 6! "),
     ] {
-        assert_eq!(stream.push(chunk, english(), &mut codes), expected, "{chunk:?}");
+        assert_eq!(stream.push(chunk, english(), &mut code_blocks), expected, "{chunk:?}");
         assert!(!stream.holds_block());
     }
-    assert_eq!(stream.end_sentence(english(), &mut codes), "Next");
-    assert_eq!(stream.push(" word. ", english(), &mut codes), " word. ");
+    assert_eq!(stream.end_sentence(english(), &mut code_blocks), "Next");
+    assert_eq!(stream.push(" word. ", english(), &mut code_blocks), " word. ");
 }
 
 #[test]
 fn a_long_list_is_spoken_item_by_item_without_its_length() {
-    let (mut stream, mut codes) = stream(256);
+    let (mut stream, mut code_blocks) = stream(256);
     let list: String = (1..=40)
         .flat_map(|number| [number.to_string(), ". This is item ".to_owned(), format!("{number}\n")])
         .collect();
-    let first = stream.push(&list[..300], english(), &mut codes);
+    let first = stream.push(&list[..300], english(), &mut code_blocks);
     assert!(first.starts_with("1: This is item 1.\n\n"), "{first}");
-    let rest = stream.push(&list[300..], english(), &mut codes) + &stream.finish(english(), &mut codes);
+    let rest =
+        stream.push(&list[300..], english(), &mut code_blocks) + &stream.finish(english(), &mut code_blocks);
     let expected: Vec<_> = (1..=40).map(|number| format!("{number}: This is item {number}.")).collect();
     assert_eq!(lines_of(&(first + &rest)), expected);
 }
 
 #[test]
 fn a_long_table_is_spoken_row_by_row_with_the_names_of_its_columns() {
-    let (mut stream, mut codes) = stream(256);
+    let (mut stream, mut code_blocks) = stream(256);
     let rows: String =
         (1..=40).flat_map(|number| ["| ".to_owned(), number.to_string(), " | word |\n".to_owned()]).collect();
-    let spoken = stream.push(&format!("| No | Text |\n|---|---|\n{rows}\nEnd."), english(), &mut codes)
-        + &stream.finish(english(), &mut codes);
+    let spoken = stream.push(&format!("| No | Text |\n|---|---|\n{rows}\nEnd."), english(), &mut code_blocks)
+        + &stream.finish(english(), &mut code_blocks);
     let mut expected = vec!["Table, 2 columns.".to_owned()];
     expected.extend((1..=40).map(|number| format!("No: {number}; Text: word.")));
     expected.push("End.".to_owned());
@@ -220,15 +222,15 @@ fn a_long_table_is_spoken_row_by_row_with_the_names_of_its_columns() {
 
 #[test]
 fn long_code_is_announced_before_its_end_and_kept_up_to_a_limit() {
-    let (mut stream, mut codes) = stream(256);
+    let (mut stream, mut code_blocks) = stream(256);
     let code = "let a = 1;\n".repeat(40);
-    let spoken = stream.push(&format!("```rs\n{code}```\nDone. "), english(), &mut codes);
+    let spoken = stream.push(&format!("```rs\n{code}```\nDone. "), english(), &mut code_blocks);
     assert_eq!(lines_of(&spoken), ["Code 1, Rust, still being written.", "Done."]);
-    let block = codes.get(None).unwrap();
+    let block = code_blocks.get(None).unwrap();
     assert_eq!((block.text.as_str(), block.was_cut), ("let a = 1;\nlet a = 1;\nle", true));
-    stream.push("\n\n```\nb\n```\n```\nc\n```\n", english(), &mut codes);
-    assert_eq!(codes.get(Some(2)).unwrap().text, "b\n");
-    assert!(codes.get(Some(1)).is_none(), "only two blocks are kept");
+    stream.push("\n\n```\nb\n```\n```\nc\n```\n", english(), &mut code_blocks);
+    assert_eq!(code_blocks.get(Some(2)).unwrap().text, "b\n");
+    assert!(code_blocks.get(Some(1)).is_none(), "only two blocks are kept");
 }
 
 #[test]
@@ -249,12 +251,12 @@ fn no_text_is_lost_at_any_limit() {
         "*some words. ",
     ] {
         let text = document.repeat(80);
-        let (mut stream, mut codes) = stream(256);
+        let (mut stream, mut code_blocks) = stream(256);
         let mut spoken = String::new();
         for chunk in text.split_inclusive(' ') {
-            spoken.push_str(&stream.push(chunk, english(), &mut codes));
+            spoken.push_str(&stream.push(chunk, english(), &mut code_blocks));
         }
-        spoken.push_str(&stream.finish(english(), &mut codes));
+        spoken.push_str(&stream.finish(english(), &mut code_blocks));
         let sayso_words = ["Quote", "quote", "items", "List"];
         let spoken: Vec<_> = words(lines_of(&spoken))
             .into_iter()
@@ -275,17 +277,17 @@ proptest! {
         reasons in prop::collection::vec(prop::option::of(any::<bool>()), 12),
     ) {
         let mut stream = MarkdownStream::new(0);
-        let mut codes = CodeStore::new(2, 24);
+        let mut code_blocks = CodeBlockStore::new(2, 24);
         for (chunk, reason) in chunks.iter().zip(reasons) {
-            stream.push(chunk, english(), &mut codes);
+            stream.push(chunk, english(), &mut code_blocks);
             match reason {
-                Some(true) => drop(stream.release(ReleaseReason::Pause, english(), &mut codes)),
-                Some(false) => drop(stream.release(ReleaseReason::Limit, english(), &mut codes)),
+                Some(true) => drop(stream.release(ReleaseReason::Pause, english(), &mut code_blocks)),
+                Some(false) => drop(stream.release(ReleaseReason::Limit, english(), &mut code_blocks)),
                 None => {}
             }
             prop_assert!(stream.held_bytes() <= 256 + 4, "{}", stream.held_bytes());
         }
-        stream.finish(english(), &mut codes);
+        stream.finish(english(), &mut code_blocks);
         prop_assert_eq!(stream.held_bytes(), 0);
     }
 }
@@ -295,8 +297,8 @@ proptest! {
 fn long_blocks_are_not_parsed_at_every_line() {
     for piece in ["-\n", "[a. ", "> a\n", "<a. ", "- a\n  - b\n", "*a. ", "```\nb\n"] {
         let text = piece.repeat(65_536 / piece.len());
-        let (mut stream, mut codes) = stream(16_384);
-        stream.push(&text, english(), &mut codes);
+        let (mut stream, mut code_blocks) = stream(16_384);
+        stream.push(&text, english(), &mut code_blocks);
         assert!(stream.held_bytes() <= 16_384, "{piece:?}: {}", stream.held_bytes());
     }
 }

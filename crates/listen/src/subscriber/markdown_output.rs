@@ -103,7 +103,7 @@ impl Subscriber {
 
     /// Returns the latest code block from any agent, or the code block with this number.
     pub fn read_code(&self, number: Option<u32>) -> Announcement {
-        let Some(code) = self.codes.get(number) else {
+        let Some(code) = self.code_blocks.get(number) else {
             let text = match number {
                 Some(number) => self.phrases.no_such_code(number),
                 None => self.phrases.no_code.to_owned(),
@@ -128,17 +128,17 @@ impl Subscriber {
         let Payload::OutputStreaming(chunk) = &event.payload else { return };
         let index = self.markdown_output_index(event, chunk);
         let Some(output) = self.markdown_outputs.get_mut(index) else { return };
-        let (phrases, codes) = (self.phrases, &mut self.codes);
-        let mut text = output.stream.push(&chunk.chunk, phrases, codes);
+        let (phrases, code_blocks) = (self.phrases, &mut self.code_blocks);
+        let mut text = output.stream.push(&chunk.chunk, phrases, code_blocks);
         let hint = chunk
             .coalesce_hint
             .clone()
             .filter(|hint| matches!(hint, CoalesceHint::Sentence | CoalesceHint::Paragraph));
         let is_complete = chunk.complete;
         if is_complete || is_critical {
-            text.push_str(&output.stream.finish(phrases, codes));
+            text.push_str(&output.stream.finish(phrases, code_blocks));
         } else if hint.is_some() {
-            text.push_str(&output.stream.end_sentence(phrases, codes));
+            text.push_str(&output.stream.end_sentence(phrases, code_blocks));
         }
         let hint = hint.filter(|_| !output.stream.holds_block());
         output.update_held_since(now);
@@ -175,7 +175,7 @@ impl Subscriber {
     /// Passes on the rest of an output, and forgets the output.
     fn finish_markdown(&mut self, index: usize) {
         let mut output = self.markdown_outputs.remove(index);
-        let text = output.stream.finish(self.phrases, &mut self.codes);
+        let text = output.stream.finish(self.phrases, &mut self.code_blocks);
         if !text.is_empty() {
             self.shaper.push(&Arc::new(output.held_text_event(text)));
         }
@@ -183,7 +183,7 @@ impl Subscriber {
 
     fn release_markdown(&mut self, index: usize, reason: ReleaseReason, now: UnixMillis) {
         let Some(output) = self.markdown_outputs.get_mut(index) else { return };
-        let text = output.stream.release(reason, self.phrases, &mut self.codes);
+        let text = output.stream.release(reason, self.phrases, &mut self.code_blocks);
         // If nothing could be released, the next attempt is after another hold period.
         output.held_since = None;
         output.update_held_since(now);

@@ -49,7 +49,7 @@ pub use observed_session::ObservedSession;
 pub use question::{ListenerQuestion, QuestionBody};
 pub use question_call::QuestionCall;
 
-use crate::markdown::CodeStore;
+use crate::markdown::CodeBlockStore;
 use crate::{
     Announcement, AnnouncementKind, EmojiMode, ManifestStatus, MarkdownMode, Phrases, RecentIds,
     SubscriberLimits, sanitize,
@@ -136,7 +136,7 @@ pub struct Subscriber {
     /// Unfinished outputs in Markdown.
     markdown_outputs: Vec<MarkdownOutput>,
     /// Code from outputs, which is read on request.
-    codes: CodeStore,
+    code_blocks: CodeBlockStore,
 }
 
 /// How long after its deadline a question is closed if the producer does not report its outcome, in milliseconds.
@@ -172,7 +172,7 @@ impl Subscriber {
             last_announced_session: None,
             pending_announcements: VecDeque::new(),
             markdown_outputs: Vec::new(),
-            codes: CodeStore::new(limits.code_blocks, limits.code_block_bytes),
+            code_blocks: CodeBlockStore::new(limits.code_blocks, limits.code_block_bytes),
         }
     }
 

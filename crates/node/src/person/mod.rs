@@ -313,12 +313,12 @@ impl Person {
         let receipt = doc.root();
         let canonical = seal::canonicalize(&receipt).map_err(|_| "the receipt has no canonical form")?;
         seal::jws::verify_detached(signature, canonical.as_bytes(), &key)
-            .map_err(|error| format!("the signature of the receipt {error}"))?;
+            .map_err(|error| format!("the receipt's signature is invalid: the JWS {error}"))?;
         for (name, expected) in
             [("type", "sayso:receipt"), ("by", "reply"), ("reply_token", reply_token), ("response", response)]
         {
             if receipt.member(name).is_none_or(|value| value.text().as_deref() != Some(expected)) {
-                return Err(format!("the receipt's {name} is missing or wrong"));
+                return Err(format!("the member {name} of the receipt is missing or wrong"));
             }
         }
         Ok(())

@@ -98,7 +98,7 @@ impl AspSession {
         self.state
     }
 
-    /// Returns the session as it is now. Its messages are the first ones; the node sends at most 200.
+    /// Returns the session as it is now, with its first messages: at most 200 of them.
     pub async fn view(&self) -> Result<SessionView, NodeError> {
         self.fetch("", None).await
     }
@@ -180,7 +180,7 @@ impl AspSession {
     /// returns the last view again.
     pub async fn next_change(&mut self) -> Result<SessionView, NodeError> {
         let revision = self.revision.map(|revision| format!("&revision={revision}")).unwrap_or_default();
-        // After a page that was not the last one, the next page begins behind it.
+        // Messages that the other side has not acknowledged are fetched again, because they can be rolled back.
         let after = self.settled;
         let mut view = self.fetch(&format!("?after={after}{revision}"), Some(POLL_TIME)).await?;
         let is_last_page = view.next >= view.message_count;

@@ -162,7 +162,7 @@ fn to_hub_command(call: HubCall) -> HubCommand {
             format,
             hint,
             is_complete,
-            agent_reports_state,
+            agent_reports_next_state,
         } => {
             let (output_id, producer) = (Some(output_id), producer.map(|producer| producer.to_string()));
             let language = format.as_ref().and_then(|format| format.language.clone());
@@ -176,7 +176,7 @@ fn to_hub_command(call: HubCall) -> HubCommand {
                 content_type,
                 coalesce_hint: hint.map(|hint| hint.as_str().to_owned()),
                 complete: is_complete,
-                agent_reports_state,
+                agent_reports_next_state,
                 idempotency_key: None,
             }
         }

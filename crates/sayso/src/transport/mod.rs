@@ -70,7 +70,7 @@ pub(crate) enum HubCall {
         hint: Option<CoalesceHint>,
         is_complete: bool,
         /// Whether the agent reports its own state after this output. If not, the hub sets the state that follows.
-        agent_reports_state: bool,
+        agent_reports_next_state: bool,
     },
     Ask {
         session: SessionId,

@@ -379,7 +379,7 @@ fn write_call(number: CallNumber, call: &HubCall, key_prefix: &str) -> Document 
                 format,
                 hint,
                 is_complete,
-                agent_reports_state,
+                agent_reports_next_state,
                 ..
             } => {
                 member::text(out, "output_id", output_id);
@@ -391,7 +391,7 @@ fn write_call(number: CallNumber, call: &HubCall, key_prefix: &str) -> Document 
                 }
                 optional_text(out, "coalesce_hint", hint.as_ref().map(CoalesceHint::as_str));
                 out.key("complete").boolean(*is_complete);
-                if *agent_reports_state {
+                if *agent_reports_next_state {
                     out.key("stays").boolean(true);
                 }
             }

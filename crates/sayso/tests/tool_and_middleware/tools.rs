@@ -48,8 +48,8 @@ pub(crate) async fn a_tool_asks_announces_runs_and_reports(mut fixture: HubFixtu
         fixture.listener.decide(events.last().unwrap(), "accept").await;
         events
     };
-    let (receipt, before) = tokio::join!(call, answering);
-    assert_eq!(receipt, Ok(4711));
+    let (result, before) = tokio::join!(call, answering);
+    assert_eq!(result, Ok(4711));
     assert_eq!(logged_calls(&call_log), ["checking Ben 500"]);
     session.finish("Done.").await.unwrap();
     let after = fixture.listener.events_until("session.completed").await;

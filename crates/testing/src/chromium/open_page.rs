@@ -12,7 +12,7 @@ use super::{base64, screenshot_dir};
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// An error that the browser reported, and its source: `javascript`, `security`, `network`, `console` …
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrowserError {
     pub source: String,
     pub text: String,

@@ -60,7 +60,7 @@ pub(super) fn parse_command(method: &str, params: Option<JsonValue<'_>>) -> Resu
                 content_type,
                 coalesce_hint: params.text("coalesce_hint")?,
                 complete,
-                agent_reports_state: stays,
+                agent_reports_next_state: stays,
                 idempotency_key: key,
             })
         }
@@ -240,7 +240,7 @@ mod tests {
             (
                 "session.output",
                 r#"{"session_id":"sess_1","text":"a\nb","language":"es","complete":true,"output_id":"o"}"#,
-                r#"StreamOutput { session: sess_1, output_id: Some("o"), producer: None, text: "a\nb", language: Some("es"), content_type: None, coalesce_hint: None, complete: true, agent_reports_state: false, idempotency_key: None }"#,
+                r#"StreamOutput { session: sess_1, output_id: Some("o"), producer: None, text: "a\nb", language: Some("es"), content_type: None, coalesce_hint: None, complete: true, agent_reports_next_state: false, idempotency_key: None }"#,
             ),
             (
                 "session.clarify",

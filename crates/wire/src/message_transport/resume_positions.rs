@@ -57,7 +57,7 @@ impl ResumePositionTracker {
         let last = self.pending.take()?;
         let mut writer = JsonWriter::default();
         writer.open_object();
-        for (name, text) in [("type", "sayso:place"), ("last_event_id", &*last)] {
+        for (name, text) in [("type", "sayso:position"), ("last_event_id", &*last)] {
             writer.key(name);
             writer.text(text);
         }
@@ -79,7 +79,7 @@ mod tests {
     }
 
     fn place_message(id: &str) -> String {
-        format!(r#"{{"type":"sayso:place","last_event_id":"{id}"}}"#)
+        format!(r#"{{"type":"sayso:position","last_event_id":"{id}"}}"#)
     }
 
     #[test]

@@ -176,7 +176,7 @@ pub(super) async fn route(
                 content_type,
                 coalesce_hint,
                 complete,
-                agent_reports_state: stays,
+                agent_reports_next_state: stays,
                 idempotency_key: key,
             };
             (output, StatusCode::Ok)

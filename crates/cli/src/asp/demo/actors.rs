@@ -3,10 +3,12 @@
 use asp::message::{PinnedCards, TrustScore};
 use asp::session::SessionRules;
 use asp::{
-    AgentCard, AgentCardError, AgentEndpoints, AgentProfile, AgentUri, AspLimits, ConformanceLevel,
-    LocalError, Participant, ParticipantConfig,
+    AgentCard, AgentEndpoints, AgentProfile, AgentUri, AspLimits, ConformanceLevel, LocalError, Participant,
+    ParticipantConfig,
 };
 use seal::{AgentKeys, Digest, Random, SystemRandom, ed25519, es256};
+
+use super::simulation::ScenarioError;
 
 /// Random bytes, from the system or derived from a seed.
 pub(super) enum RandomSource {
@@ -57,7 +59,7 @@ pub(super) struct Actor {
     card: AgentCard,
     keys: AgentKeys,
     org_id: &'static str,
-    trust_score: f64,
+    trust_score: TrustScore,
 }
 
 impl Actor {
@@ -78,7 +80,7 @@ pub(super) struct Actors {
 }
 
 impl Actors {
-    pub(super) fn new(random_source: &mut RandomSource) -> Result<Self, AgentCardError> {
+    pub(super) fn new(random_source: &mut RandomSource) -> Result<Self, ScenarioError> {
         Ok(Self {
             buyer: create_actor(
                 random_source,
@@ -119,7 +121,7 @@ impl Actors {
             card: actor.card.clone(),
             keys: actor.keys.clone(),
             org_id: actor.org_id.to_owned(),
-            trust_score: TrustScore::new(actor.trust_score).ok_or(LocalError::KeyMismatch)?,
+            trust_score: actor.trust_score,
             pinned_cards: PinnedCards::new([peer.card.clone()]),
             rules: SessionRules::default(),
             limits: AspLimits::default(),
@@ -142,10 +144,10 @@ fn create_actor(
     description: &str,
     (org_id, trust_score): (&'static str, f64),
     capability: &str,
-) -> Result<Actor, AgentCardError> {
+) -> Result<Actor, ScenarioError> {
     let keys = random_source.generate_keys();
     let profile = AgentProfile {
-        agent_id: AgentUri::parse(agent).map_err(AgentCardError::InvalidAgentId)?,
+        agent_id: AgentUri::parse(agent).map_err(|error| error.to_string())?,
         name: name.to_owned(),
         description: description.to_owned(),
         organization: org_id.replace("org_", "org:"),
@@ -155,5 +157,8 @@ fn create_actor(
         max_transaction_value: None,
         currency: None,
     };
-    Ok(Actor { name, card: AgentCard::sign(&profile, &keys)?, keys, org_id, trust_score })
+    let card = AgentCard::sign(&profile, &keys).map_err(|error| error.to_string())?;
+    let trust_score =
+        TrustScore::new(trust_score).ok_or_else(|| format!("{trust_score} is not a trust score"))?;
+    Ok(Actor { name, card, keys, org_id, trust_score })
 }

@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         None => std::time::SystemTime::now().into(),
     };
     let mut random_source = arguments.seed.map_or(RandomSource::System, RandomSource::seeded);
-    let result = Actors::new(&mut random_source).map_err(|error| error.to_string()).and_then(|actors| {
+    let result = Actors::new(&mut random_source).and_then(|actors| {
         let result = scenario::run_scenario(arguments.scenario, &actors, &mut random_source, start)?;
         Ok((actors, result))
     });

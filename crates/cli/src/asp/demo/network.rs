@@ -37,9 +37,11 @@ use crate::output::{describe_io_error, print_stderr, print_stdout, printable};
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a scripted agent waits for the other one.
 const STEP_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a person has to answer: at a terminal, through a pipe, and if nobody will answer.
+/// How long a person at a terminal has to answer.
 const ANSWER_SECONDS: u32 = 300;
+/// How long the question stays open if the answers come through a pipe.
 const PIPED_ANSWER_SECONDS: u32 = 30;
+/// How long the question stays open with `--auto reject` or `--auto none`, because nobody will accept it.
 const UNATTENDED_ANSWER_SECONDS: u32 = 5;
 /// How long to wait for announcements to arrive: before piped input is sent, and at the end.
 const ANNOUNCEMENT_DELAY: Duration = Duration::from_millis(500);
@@ -229,16 +231,16 @@ impl Network {
             settings.preferences.answer_grace = Duration::ZERO;
         }
         let (commands, command_receiver) = channel::channel(ANNOUNCEMENT_QUEUE);
-        let (ready, is_ready) = oneshot::channel();
+        let (ready_sender, ready_receiver) = oneshot::channel();
         let hooks = TerminalHooks {
             input: Some(self.typed_lines()),
             commands: Some(command_receiver),
-            ready: Some(ready),
+            ready: Some(ready_sender),
             ..TerminalHooks::default()
         };
         let listener = terminal::run(settings, hooks, std::io::stdout());
         let negotiation = async {
-            let _ = is_ready.await;
+            let _ = ready_receiver.await;
             let mut say = async |text: String| {
                 let announcement = Announcement::new(AnnouncementKind::Notice, printable(&text));
                 let _ = commands.send(TerminalCommand::Announce(announcement)).await;
@@ -288,24 +290,23 @@ impl Network {
         say: &mut impl AsyncFnMut(String),
     ) -> Result<ExitStatus, CommandError> {
         let failed = |error: NodeError| format!("the demo failed: {}", printable(&error.to_string()));
-        let buyer = Node::connect(&self.buyer.url).open().map_err(failed)?;
-        let press = Node::connect(&self.press.url).open().map_err(failed)?;
-        let session = self.play(&buyer, &press, say).await?;
-        self.check_transcripts(arguments, &session, say).await
+        let buyer_node = Node::connect(&self.buyer.url).open().map_err(failed)?;
+        let press_node = Node::connect(&self.press.url).open().map_err(failed)?;
+        let sessions = self.play(&buyer_node, &press_node, say).await?;
+        self.check_transcripts(arguments, &sessions, say).await
     }
 
     /// Plays both agents. Returns the session on both sides.
     async fn play(
         &self,
-        buyer: &Node,
-        press: &Node,
+        buyer_node: &Node,
+        press_node: &Node,
         say: &mut impl AsyncFnMut(String),
     ) -> Result<[AspSession; 2], CommandError> {
         say("Marisol's buyer invites the Braille Press.".to_owned()).await;
-        let invitation = in_time(buyer.invite(self.press_agent.as_str(), SUBJECT)).await?;
-        let mut buyer = invitation;
+        let mut buyer = in_time(buyer_node.invite(self.press_agent.as_str(), SUBJECT)).await?;
         in_time(buyer.wait_for_delivery()).await?;
-        let mut press = in_time(press.next_invitation(&[])).await?;
+        let mut press = in_time(press_node.next_invitation(&[])).await?;
         say("The Braille Press accepts the invitation.".to_owned()).await;
         let accepted = reference(&format!("prop_{}", press.id()))?;
         send(&press, Accept::new(accepted)).await?;

@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     print_stderr(
         "Only state transitions were checked. sayso asp verify checks the hash chain, the signatures and the proofs.",
     );
-    Ok(if has_invalid_step || !faults.is_empty() { printed.max(ExitStatus::FaultsFound) } else { printed })
+    Ok(if has_invalid_step || !faults.is_empty() { printed.max(ExitStatus::Negative) } else { printed })
 }
 
 /// Applies the messages in file order. Before each message, applies the timeouts that have expired. Lines that are not

@@ -56,7 +56,7 @@ keys! {
     "journal_replicas": Count(0, 16) => Size(database_replicas),
         "Number of standbys that must confirm every commit to the Postgres journal. A server that does not wait for that many is refused.";
     "journal_lease": Time(SECOND, HOUR) => Time(database_lease),
-        "How long the lease of a killed hub on the Postgres journal lasts, with or without a cluster.";
+        "How long the lease on the Postgres journal lasts after its hub was killed, with or without a cluster.";
     "cluster": Flag => Flag(cluster),
         "Run as a node of a cluster: the nodes share the Postgres journal and the tokens in it, one of them serves agents and listeners, and another takes over when it fails. Needs a build with the feature postgres.";
     "cluster_node": Name => OptionalName(cluster_node),
@@ -78,7 +78,7 @@ keys! {
     "behind_proxy": Flag => Flag(behind_proxy),
         "A proxy in front of the hub terminates TLS. Permits a public address without a certificate, and sets the Secure attribute of cookies.";
     "unix": Path => OptionalPath(unix),
-        "Also accept listeners and agents on this Unix socket; \"usual\" stands for the path where programs look by default. Only the same user can connect.";
+        "Also accept listeners and agents on this Unix socket; \"default\" stands for the path where programs look for a hub. Only the same user can connect.";
     "grpc_listen": Address => OptionalAddress(grpc_listen),
         "Also accept listeners over gRPC on this address, with the same tokens and TLS; port 0 picks a free port. Needs a build with the feature grpc.";
     "otlp_listen": Address => OptionalAddress(otlp_listen),

@@ -125,9 +125,9 @@ fn a_changed_answer_or_receipt_is_a_no() {
     let mut person = Listener::connect(&world.hub);
     let session = world.negotiate();
     let forgeries: [(&str, Forgery); 4] = [
-        ("the receipt's decision", Box::new(|answer| answer["decision"] = json!("accept"))),
+        ("the member decision of the receipt", Box::new(|answer| answer["decision"] = json!("accept"))),
         (
-            "the signature of the consent",
+            "the consent's signature is invalid",
             Box::new(|answer| {
                 answer["decision"] = json!("accept");
                 answer["receipt"]["decision"] = json!("accept");
@@ -199,6 +199,6 @@ fn a_forged_decision_about_an_escalation_is_not_sent() {
     let question = person.wait_for("awaiting.clarification");
     person.clarify(&question, "At most 90 euros.");
     let consent = world.buyer.wait_for_consent(&session);
-    assert_eq!(consent["reason"], "the receipt's response is missing or wrong");
+    assert_eq!(consent["reason"], "the member response of the receipt is missing or wrong");
     assert_eq!(world.buyer.view(&session)["state"], "ESCALATED");
 }

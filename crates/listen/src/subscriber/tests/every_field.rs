@@ -13,30 +13,42 @@ enum SpeechPlace {
     Details(&'static str),
     /// On request, with `tools`.
     Tools(&'static str),
-    /// Not as words, for this reason.
-    NotSpoken(&'static str),
+    /// The test does not look for the value, for this reason.
+    NotCheckedHere(&'static str),
 }
 
-use SpeechPlace::{Details, NotSpoken, Tools, When};
+use SpeechPlace::{Details, NotCheckedHere, Tools, When};
 use Verbosity::{Detailed, Normal, Terse};
 
 /// Each optional field, a value, and where it is heard. `*` stands for every event.
 const FIELDS: &[(&str, &str, SpeechPlace)] = &[
-    ("*/aaep_version", r#""1.0.0""#, NotSpoken("describes the event, not the agent")),
-    ("*/sequence_number", "7", NotSpoken("only a wrong order is reported")),
-    ("*/verbosity", r#""normal""#, NotSpoken("says for which verbosity the texts are written")),
-    ("*/urgency", r#""critical""#, NotSpoken("decides what is spoken first")),
-    ("*/correlation_id", r#""trace-7""#, NotSpoken("links events for programs")),
-    ("*/extensions", "{}", NotSpoken("what sayso knows of it is spoken: the exact call, states, outcomes")),
-    ("*/localization_hints", "{}", NotSpoken("decides the voice and the direction")),
-    ("*/localization_hints/primary_language", r#""es""#, NotSpoken("decides the voice")),
-    ("*/localization_hints/text_direction", r#""rtl""#, NotSpoken("decides the direction of printed text")),
-    ("*/localization_hints/available_languages", r#"["es"]"#, NotSpoken("the hub chooses the language")),
-    ("*/localization_hints/fallback_chain", r#"["es"]"#, NotSpoken("the hub chooses the language")),
-    ("*/localization_hints/script", r#""Latn""#, NotSpoken("the language tag decides the voice")),
-    ("*/localization_hints/calendar", r#""gregory""#, NotSpoken("texts contain dates as words")),
+    ("*/aaep_version", r#""1.0.0""#, NotCheckedHere("describes the event, not the agent")),
+    ("*/sequence_number", "7", NotCheckedHere("only a wrong order is reported")),
+    ("*/verbosity", r#""normal""#, NotCheckedHere("says for which verbosity the texts are written")),
+    ("*/urgency", r#""critical""#, NotCheckedHere("decides what is spoken first")),
+    ("*/correlation_id", r#""trace-7""#, NotCheckedHere("links events for programs")),
+    (
+        "*/extensions",
+        "{}",
+        NotCheckedHere("what sayso knows of it is spoken: the exact call, states, outcomes"),
+    ),
+    ("*/localization_hints", "{}", NotCheckedHere("decides the voice and the direction")),
+    ("*/localization_hints/primary_language", r#""es""#, NotCheckedHere("decides the voice")),
+    (
+        "*/localization_hints/text_direction",
+        r#""rtl""#,
+        NotCheckedHere("decides the direction of printed text"),
+    ),
+    ("*/localization_hints/available_languages", r#"["es"]"#, NotCheckedHere("the hub chooses the language")),
+    ("*/localization_hints/fallback_chain", r#"["es"]"#, NotCheckedHere("the hub chooses the language")),
+    ("*/localization_hints/script", r#""Latn""#, NotCheckedHere("the language tag decides the voice")),
+    ("*/localization_hints/calendar", r#""gregory""#, NotCheckedHere("texts contain dates as words")),
     ("*/producer/agent_version", r#""1.4.2""#, Details("Version: 1.4.2.")),
-    ("*/producer/agent_name", r#""Bank""#, NotSpoken("heard with the start of a session and each question")),
+    (
+        "*/producer/agent_name",
+        r#""Bank""#,
+        NotCheckedHere("heard with the start of a session and each question"),
+    ),
     ("*/producer/model", r#""a-model""#, Details("Model: a-model.")),
     (
         "*/producer/manifest_uri",
@@ -100,17 +112,17 @@ const FIELDS: &[(&str, &str, SpeechPlace)] = &[
     ("tool.invoked/expected_duration_ms", "90000", When(Normal, "About 2 minutes.")),
     ("tool.invoked/risk_level", r#""high""#, When(Terse, "High risk.")),
     ("tool.invoked/irreversible", "true", When(Terse, "This cannot be undone.")),
-    ("tool.invoked/tool_call_id", r#""call_1""#, NotSpoken("links a call to its result")),
+    ("tool.invoked/tool_call_id", r#""call_1""#, NotCheckedHere("links a call to its result")),
     ("tool.completed/summary_terse", r#""Short.""#, When(Terse, "Short.")),
     ("tool.completed/summary_normal", r#""Read.""#, When(Normal, "Read.")),
     ("tool.completed/summary_detailed", r#""Long.""#, When(Detailed, "Long.")),
-    ("tool.completed/tool_call_id", r#""call_1""#, NotSpoken("links a result to its call")),
+    ("tool.completed/tool_call_id", r#""call_1""#, NotCheckedHere("links a result to its call")),
     ("tool.completed/duration_ms", "1885", When(Detailed, "It took 2 seconds.")),
     ("tool.completed/error_message", r#""No answer.""#, When(Terse, "No answer.")),
-    ("output.streaming/coalesce_hint", r#""sentence""#, NotSpoken("decides when the text is spoken")),
-    ("output.streaming/output_id", r#""out_1""#, NotSpoken("tells outputs apart")),
+    ("output.streaming/coalesce_hint", r#""sentence""#, NotCheckedHere("decides when the text is spoken")),
+    ("output.streaming/output_id", r#""out_1""#, NotCheckedHere("tells outputs apart")),
     ("output.streaming/content_type", r#""image/png""#, When(Normal, "Bank sent data of type image/png.")),
-    ("output.streaming/language", r#""es""#, NotSpoken("decides the voice")),
+    ("output.streaming/language", r#""es""#, NotCheckedHere("decides the voice")),
     ("awaiting.confirmation/summary_terse", r#""Approve euros?""#, Details("Approve euros?")),
     ("awaiting.confirmation/summary_normal", r#""Approve dollars?""#, Details("Approve dollars?")),
     ("awaiting.confirmation/summary_detailed", r#""Approve everything?""#, Details("Approve everything?")),
@@ -269,7 +281,7 @@ fn every_optional_field_is_heard_or_there_is_a_reason_why_not() {
             When(verbosity, text) => (verbosity.clone(), 0, *text),
             Details(text) => (Normal, 1, *text),
             Tools(text) => (Normal, 2, *text),
-            NotSpoken(reason) => {
+            NotCheckedHere(reason) => {
                 assert!(!reason.is_empty());
                 continue;
             }
