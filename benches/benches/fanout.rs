@@ -1,6 +1,6 @@
 //! Delivered events per second: one hub process with its journal on disk, one publishing agent, and 1, 100 or 5,000 listeners
-//! over SSE, all on this machine. Compared in the same run, with the same readers, with nginx and nchan (which stores
-//! nothing), and with a bare loop of one write per listener and event.
+//! over SSE, all on this machine. In the same run and with the same readers, nginx with nchan (which stores nothing) and a
+//! bare loop of one write per listener and event are measured for comparison.
 #![allow(clippy::cast_precision_loss)]
 
 use sayso_benches::load::{
@@ -12,7 +12,7 @@ fn main() {
     let scale = Scale::from_args();
     println!("delivered events per second; the frame of an event has {} bytes", frame_len());
     println!(
-        "one: each event is acknowledged before the next; pipelined: 16 open requests; batches: of 100 events; us: CPU time of the server in column one"
+        "one: each event is acknowledged before the next; pipelined: 16 open requests; batches: of 100 events; us: CPU time of the server in the run \"one\""
     );
     println!(
         "{:>9} {:>12} {:>10} {:>10} {:>10} {:>11} {:>10} {:>9} {:>9}",

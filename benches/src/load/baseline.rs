@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
 
-use super::{BenchHub, enveloped_event, frame_len};
+use super::{BenchHub, enveloped_uncoalescable_event, frame_len};
 
 /// Writes each event once to each listener's socket, while another thread reads. Returns delivered events per second.
 pub fn baseline_writes(listeners: usize, events: usize) -> f64 {
@@ -50,7 +50,7 @@ pub fn baseline_writes(listeners: usize, events: usize) -> f64 {
 pub fn baseline_appends(batch: usize, rounds: usize) -> f64 {
     let folder = BenchHub::temp_dir();
     let mut file = std::fs::File::create(folder.path().join("bare")).unwrap();
-    let bytes = enveloped_event().repeat(batch);
+    let bytes = enveloped_uncoalescable_event().repeat(batch);
     let started = Instant::now();
     for _ in 0..rounds {
         file.write_all(bytes.as_bytes()).unwrap();

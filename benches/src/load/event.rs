@@ -1,5 +1,5 @@
-//! The test event, as an agent sends it and as a listener gets it. It contains a stamp, the time of sending. Stamps have a
-//! fixed length, so all events have the same length.
+//! The test events, as an agent sends them and as a listener gets them. They contain a stamp, the time of sending. Stamps have
+//! a fixed length, so all events of one kind have the same length.
 
 /// Precedes the stamp of an event.
 pub const EVENT_STAMP_PREFIX: &str = "event@";
@@ -33,8 +33,8 @@ pub fn question(stamp: u64) -> String {
 
 const ID: &str = "evt_01a1dfc043440c364d5c4bd4339da857";
 
-/// Returns the event with the envelope that the hub adds.
-pub fn enveloped_event() -> String {
+/// Returns [`uncoalescable_event`] with the envelope that the hub adds.
+pub fn enveloped_uncoalescable_event() -> String {
     let event_json = uncoalescable_event();
     let payload =
         event_json.split_once(r#""aaep:agent.progress.updated","#).map_or("", |(_, payload)| payload);
@@ -43,7 +43,7 @@ pub fn enveloped_event() -> String {
     )
 }
 
-/// Returns the size of the event's frame in bytes.
+/// Returns the size of this event's frame in bytes.
 pub fn frame_len() -> usize {
-    ::hub::delivery::Frame::event(ID, &enveloped_event(), 1, false).size()
+    ::hub::delivery::Frame::event(ID, &enveloped_uncoalescable_event(), 1, false).size()
 }

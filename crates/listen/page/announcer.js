@@ -38,7 +38,7 @@ export class Announcer {
   }
 
   drop(matches) {
-    return this.#queue.drop(matches);
+    return this.#queue.removeWaiting(matches);
   }
 
   /** Ends the current announcement because the person has moved on. */

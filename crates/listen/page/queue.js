@@ -1,5 +1,5 @@
-// The queue of announcements. It releases one at a time, at the person's pace. Critical announcements go first and are never dropped.
-// Waiting steps are skipped when newer text of their session arrives, so that the agent's text is heard as soon as it arrives.
+// The queue of announcements. It releases one at a time, at the person's pace. Critical announcements go first and are never dropped
+// for lack of space. Waiting steps (states, progress, and tools that started or succeeded) are skipped when newer text of their session arrives, so that the agent's text is heard as soon as it arrives.
 // It reads no clock; the caller passes the time, in milliseconds.
 
 import { phrases } from "./phrases.js";
@@ -38,8 +38,8 @@ export class AnnouncementQueue {
    */
   add(announcement) {
     const { key, session, isAgentText, isEnd, critical } = announcement;
-    if (key !== undefined) this.drop((waiting) => waiting.key === key);
-    if (isAgentText || isEnd || critical) this.drop((waiting) => waiting.isStep && session !== undefined && waiting.session === session);
+    if (key !== undefined) this.removeWaiting((waiting) => waiting.key === key);
+    if (isAgentText || isEnd || critical) this.removeWaiting((waiting) => waiting.isStep && session !== undefined && waiting.session === session);
     const segments = splitLongAnnouncement(announcement);
     if (critical) {
       const lastCritical = announcement.first ? -1 : this.#waiting.findLastIndex((waiting) => waiting.critical);
@@ -56,7 +56,7 @@ export class AnnouncementQueue {
   }
 
   /** Removes the waiting announcements that match and returns their number. */
-  drop(matches) {
+  removeWaiting(matches) {
     const countBefore = this.#waiting.length;
     this.#waiting = this.#waiting.filter((waiting) => !matches(waiting));
     return countBefore - this.#waiting.length;
@@ -64,12 +64,12 @@ export class AnnouncementQueue {
 
   /** Returns the next announcement if it is due. The order is: critical announcements, agent text, everything else, steps. */
   next(now) {
-    this.drop((waiting) => waiting.notAfter < now);
+    this.removeWaiting((waiting) => waiting.notAfter < now);
     const announcement = this.#findNext(now);
     if (announcement === undefined && this.#droppedCount > 0 && now >= this.#current.endsAt) return this.begin(this.#dropNotice(), now);
     if (announcement === undefined || now < this.#dueAt(announcement, now)) return undefined;
     if (this.#droppedCount > 0 && !announcement.critical) return this.begin(this.#dropNotice(), now);
-    this.drop((waiting) => waiting === announcement);
+    this.removeWaiting((waiting) => waiting === announcement);
     this.#keepInterrupted(now);
     return this.begin(announcement, now);
   }

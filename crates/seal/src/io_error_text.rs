@@ -36,13 +36,13 @@ pub fn describe_io_error(error: &Error) -> String {
         ErrorKind::FileTooLarge => "it is too large",
         ErrorKind::OutOfMemory => "there is not enough memory",
         ErrorKind::InvalidFilename => "the file name is not valid",
-        _ => return strip_os_error_code(&error.to_string()),
+        _ => return to_end_of_sentence(&error.to_string()),
     };
     text.to_owned()
 }
 
-/// Returns the system's message without the number at its end.
-fn strip_os_error_code(message: &str) -> String {
+/// Returns the system's message so that it can end a sentence: without its error number, and starting with a small letter.
+fn to_end_of_sentence(message: &str) -> String {
     let sentence = message.split_once(" (os error ").map_or(message, |(sentence, _)| sentence);
     let mut letters = sentence.chars();
     letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()

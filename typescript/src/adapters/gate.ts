@@ -43,9 +43,9 @@ export async function runGated<R>(
       name,
       policy,
       args,
-      (own, context) => {
+      (permittedInput, context) => {
         isStarted = true;
-        return run(own, context.signal);
+        return run(permittedInput, context.signal);
       },
       call,
     );

@@ -22,7 +22,7 @@ interface MastraTool {
   execute?: ((input: any, context: any) => any) | undefined;
 }
 
-/** Returns the tools with a gate around each `execute`. A policy is found by the name in this object, or else by the tool's id. */
+/** Returns the tools with a gate around each `execute`. The policy of a tool is found by the tool's key in `tools`; if `policies` has no such key, by the tool's `id`. */
 export function gateTools<T extends { [name: string]: MastraTool }>(session: Session, tools: T, policies: Policies, options: GateOptions = {}): T {
   return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, gateTool(session, name, tool, policies, options)])) as T;
 }
@@ -44,7 +44,7 @@ function gateTool(session: Session, name: string, tool: MastraTool, policies: Po
   const policy = policyFor(isById ? (tool.id as string) : name, policies, options);
   const gated = async (input: unknown, context: any): Promise<unknown> => {
     const call = { signal: context?.abortSignal as AbortSignal | undefined, toolCallId: context?.agent?.toolCallId as string | undefined };
-    const result = await runGated(session, name, policy, input, call, (own, signal) => execute.call(tool, own, { ...context, abortSignal: signal }));
+    const result = await runGated(session, name, policy, input, call, (permittedInput, signal) => execute.call(tool, permittedInput, { ...context, abortSignal: signal }));
     return result.ran ? result.value : result.refusal;
   };
   return copyWith(tool, { execute: gated });

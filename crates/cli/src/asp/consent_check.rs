@@ -67,7 +67,8 @@ impl ConsentCheck {
     pub(super) fn into_sentences(mut self) -> Vec<String> {
         if self.unchecked_count > 0 {
             let consents = pluralize(self.unchecked_count, "consent");
-            self.sentences.push(format!("{consents} of a person not checked; --hub-key FILE checks them."));
+            let verb = if self.unchecked_count == 1 { "was" } else { "were" };
+            self.sentences.push(format!("{consents} of a person {verb} not checked; use --hub-key FILE to check."));
         }
         self.sentences
     }

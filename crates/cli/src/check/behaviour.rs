@@ -1,4 +1,4 @@
-//! Requirements that only a running system can break, so that no recording shows them alone.
+//! Requirements that can be checked only on a running system: a recording alone does not show whether they were met.
 
 use aaep::rule::Severity;
 

@@ -35,8 +35,8 @@ pub const RETRY_LIFETIME: Duration = Duration::from_mins(10);
 /// Maximum number of calls that wait for their retry. The oldest is forgotten first.
 pub const MAX_PENDING_RETRIES: usize = 64;
 
-/// Maximum number of calls that are narrated at the same time. Further calls of harmless tools pass without narration, which is
-/// announced.
+/// Maximum number of calls that are narrated at the same time. Further calls of harmless tools pass and are not narrated; listeners
+/// are told that calls are missing.
 pub const MAX_NARRATED_CALLS: usize = 128;
 
 /// Maximum number of requests whose answers the gate waits for: calls of harmless tools, and as many others, such as `tools/list`.

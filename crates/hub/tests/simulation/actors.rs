@@ -56,21 +56,21 @@ impl SimulatedWorld {
             let text = format!(
                 r#"{{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"listener","capabilities":{capabilities}}}"#
             );
-            self.ask(&principal, subscribe(&text), Purpose::Subscribe(listener_index));
+            self.queue_request(&principal, subscribe(&text), Purpose::Subscribe(listener_index));
             return;
         };
         let Some(connection) = subscriber.connection.as_ref().map(|connection| connection.id) else {
             let last_event_id = subscriber.last_id.clone();
             let listener = ListenerId(self.next_number());
             let command = HubCommand::Attach { subscription: id(&subscription), last_event_id, listener };
-            self.ask(&principal, command, Purpose::Attach(listener_index, listener));
+            self.queue_request(&principal, command, Purpose::Attach(listener_index, listener));
             return;
         };
         match self.random.below(12) {
             0 => {
                 let subscriber = &mut self.listeners[listener_index];
                 (subscriber.connection, subscriber.lost_at) = (None, self.now);
-                self.ask(
+                self.queue_request(
                     &principal,
                     HubCommand::Detach { listener: connection, is_too_slow: false },
                     Purpose::Other,
@@ -85,12 +85,12 @@ impl SimulatedWorld {
                 let (listener, last_event_id) =
                     (ListenerId(self.next_number()), self.listeners[listener_index].last_id.clone());
                 let command = HubCommand::Attach { subscription: id(&subscription), last_event_id, listener };
-                self.ask(&principal, command, Purpose::Attach(listener_index, listener));
+                self.queue_request(&principal, command, Purpose::Attach(listener_index, listener));
             }
             3 if self.random.one_in(4) => {
                 self.listeners[listener_index].is_closing = true;
                 let text = format!(r#"{{"type":"subscription.close","subscription_id":"{subscription}"}}"#);
-                self.ask(&principal, send_message(&text), Purpose::Close(listener_index));
+                self.queue_request(&principal, send_message(&text), Purpose::Close(listener_index));
             }
             4 => self.extend_deadline(listener_index, &subscription),
             6 => {
@@ -98,7 +98,7 @@ impl SimulatedWorld {
                 let text = format!(
                     r#"{{"type":"subscription.renegotiate","subscription_id":"{subscription}","capabilities":{capabilities}}}"#
                 );
-                self.ask(&principal, send_message(&text), Purpose::Other);
+                self.queue_request(&principal, send_message(&text), Purpose::Other);
             }
             5 if self.random.one_in(6) => self.stop_session(listener_index, &subscription),
             _ => self.send_reply(listener_index, &subscription),
@@ -158,9 +158,9 @@ impl SimulatedWorld {
         };
         let principal = self.listeners[listener_index].principal.clone();
         if self.random.one_in(4) {
-            self.ask(&principal, send_message(&text), Purpose::Other);
+            self.queue_request(&principal, send_message(&text), Purpose::Other);
         }
-        self.ask(&principal, send_message(&text), Purpose::Other);
+        self.queue_request(&principal, send_message(&text), Purpose::Other);
     }
 
     fn extend_deadline(&mut self, listener_index: usize, subscription: &str) {
@@ -172,7 +172,7 @@ impl SimulatedWorld {
             r#"{{"type":"sayso:deadline.extend","reply_token":"{token}","subscription_id":"{subscription}","timestamp":"{timestamp}"}}"#
         );
         let principal = self.listeners[listener_index].principal.clone();
-        self.ask(&principal, send_message(&text), Purpose::Other);
+        self.queue_request(&principal, send_message(&text), Purpose::Other);
     }
 
     fn stop_session(&mut self, listener_index: usize, subscription: &str) {
@@ -185,7 +185,7 @@ impl SimulatedWorld {
             session.id
         );
         let principal = self.listeners[listener_index].principal.clone();
-        self.ask(&principal, send_message(&text), Purpose::Other);
+        self.queue_request(&principal, send_message(&text), Purpose::Other);
     }
 
     pub(crate) fn act_as_agent(&mut self) {
@@ -199,7 +199,7 @@ impl SimulatedWorld {
             let text = format!(
                 r#"{{"summary_normal":"Moving money.","requested_by":"user:{person}","localization_hints":{{"primary_language":"en"}}}}"#
             );
-            self.ask(
+            self.queue_request(
                 &principal,
                 HubCommand::Start { body: text.into(), idempotency_key: None },
                 Purpose::Start(agent_index, person),
@@ -226,7 +226,7 @@ impl SimulatedWorld {
                     agent_reports_next_state: false,
                     idempotency_key: key,
                 };
-                self.ask(&principal, command, Purpose::Publish);
+                self.queue_request(&principal, command, Purpose::Publish);
             }
             3..5 => {
                 let amount = format!("{}.00", self.random.below(20));
@@ -235,7 +235,7 @@ impl SimulatedWorld {
                     .replace("500.00", &amount)
                     .replace("180", &format!("{}", 30 + self.random.below(60)));
                 let purpose = Purpose::Ask(agent_index, session.clone(), amount);
-                self.ask(
+                self.queue_request(
                     &principal,
                     HubCommand::Ask {
                         session: id(&session),
@@ -249,7 +249,7 @@ impl SimulatedWorld {
             5 if self.random.one_in(2) => {
                 let text = r#"{"question":"Which account?","timeout_seconds":60,"response_types":["free_text"],"summary_normal":"Which account?"}"#.to_owned();
                 let purpose = Purpose::Ask(agent_index, session.clone(), String::new());
-                self.ask(
+                self.queue_request(
                     &principal,
                     HubCommand::Ask {
                         session: id(&session),
@@ -263,14 +263,14 @@ impl SimulatedWorld {
             6..8 => {
                 let Some((token, _)) = self.random.choose(&current.questions).cloned() else { return };
                 if self.random.one_in(4) {
-                    return self.ask(
+                    return self.queue_request(
                         &principal,
                         HubCommand::Withdraw { session: id(&session), token: id(&token) },
                         Purpose::Other,
                     );
                 }
                 let until = self.now + 1 + i64::try_from(self.random.below(20_000)).unwrap();
-                self.ask(
+                self.queue_request(
                     &principal,
                     HubCommand::Wait { session: id(&session), token: id(&token), until },
                     Purpose::Other,
@@ -297,7 +297,7 @@ impl SimulatedWorld {
                     events.push(done);
                 }
                 let events = events.into_iter().map(Into::into).collect();
-                self.ask(
+                self.queue_request(
                     &principal,
                     HubCommand::Publish { session: id(&session), events, idempotency_key: key },
                     Purpose::Publish,
@@ -305,7 +305,7 @@ impl SimulatedWorld {
             }
             _ => {
                 let events = self.random_events().into_iter().map(Into::into).collect();
-                self.ask(
+                self.queue_request(
                     &principal,
                     HubCommand::Publish { session: id(&session), events, idempotency_key: key },
                     Purpose::Publish,
@@ -352,7 +352,7 @@ impl SimulatedWorld {
             if let Some(connection) = subscriber.connection.take() {
                 (subscriber.subscription, subscriber.last_id, subscriber.complete_from) = (None, None, None);
                 let principal = subscriber.principal.clone();
-                self.ask(
+                self.queue_request(
                     &principal,
                     HubCommand::Detach { listener: connection.id, is_too_slow: true },
                     Purpose::Other,

@@ -154,7 +154,7 @@ impl SimulatedWorld {
     }
 
     /// Adds a request to the next turn.
-    pub(crate) fn ask(&mut self, principal: &Principal, command: HubCommand, purpose: Purpose) {
+    pub(crate) fn queue_request(&mut self, principal: &Principal, command: HubCommand, purpose: Purpose) {
         let id = RequestId(self.next_number());
         let until = if let HubCommand::Wait { until, .. } = &command { *until } else { self.now };
         if !matches!(command, HubCommand::Detach { .. }) {

@@ -147,7 +147,7 @@ test("dropped announcements are counted and not released", () => {
   const queue = new AnnouncementQueue(180);
   for (const token of ["rpl_1", "rpl_2"]) queue.add(announcement(token, { critical: true, questionToken: token }));
   queue.add(announcement("a tool"));
-  assert.equal(queue.drop((one) => one.questionToken !== undefined), 2);
+  assert.equal(queue.removeWaiting((one) => one.questionToken !== undefined), 2);
   assert.deepEqual(drain(queue).map(([, one]) => one), ["a tool"]);
 });
 

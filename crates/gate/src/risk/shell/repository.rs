@@ -20,7 +20,7 @@ pub(super) fn is_of_project(folders: Folders<'_>) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 struct BareRepository;
 
-/// Returns the folder above `folder`, or itself, that contains `.git`.
+/// Returns the nearest folder that contains `.git`: `folder` or one above it.
 fn find(folder: &Path) -> Result<Option<PathBuf>, BareRepository> {
     let exists = |path: PathBuf| path.symlink_metadata().is_ok();
     let mut found = None;
