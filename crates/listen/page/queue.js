@@ -103,7 +103,8 @@ export class AnnouncementQueue {
   #dueAt(announcement, now) {
     const { endsAt, critical, isProtected } = this.#current;
     if (announcement.critical !== true) return endsAt;
-    // A question opens at once. It only waits for another question, and for the outcome of the person's own answer.
+    // A question opens at once. It waits only for what is protected: another question, the outcome of the person's own
+    // answer (`first`), and the pause after the focus has moved.
     const waits = announcement.questionToken === undefined ? critical : isProtected;
     return waits && endsAt - now <= CRITICAL_PATIENCE_MS ? endsAt : now;
   }

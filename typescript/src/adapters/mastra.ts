@@ -7,7 +7,7 @@
  * for await (const chunk of narrate(session, output.fullStream)) { … }
  * ```
  *
- * The gate is inside the tool, so hooks of agents and calls cannot replace it, and sub-agents are covered.
+ * The gate is inside the tool, so neither an agent's hooks nor those passed to a single call can bypass it, and sub-agents are covered.
  */
 
 import type { Session } from "../session.js";

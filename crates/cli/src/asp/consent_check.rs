@@ -68,7 +68,8 @@ impl ConsentCheck {
         if self.unchecked_count > 0 {
             let consents = pluralize(self.unchecked_count, "consent");
             let verb = if self.unchecked_count == 1 { "was" } else { "were" };
-            self.sentences.push(format!("{consents} of a person {verb} not checked; use --hub-key FILE to check."));
+            self.sentences
+                .push(format!("{consents} of a person {verb} not checked; use --hub-key FILE to check."));
         }
         self.sentences
     }

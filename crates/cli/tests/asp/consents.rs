@@ -111,7 +111,11 @@ fn verify_says_what_a_person_agreed_to_and_when() {
     }
     let run = transcript.verify();
     assert_eq!(run.exit_code, 0);
-    assert!(run.stdout.contains("2 consents of a person were not checked; use --hub-key FILE to check."), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("2 consents of a person were not checked; use --hub-key FILE to check."),
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]

@@ -14,7 +14,8 @@ use super::text_edits::{TextEdit, compute_edits, undo_edits};
 
 /// Version of the format.
 const VERSION: i64 = 1;
-/// Maximum length of a record, in bytes. It is at most as long as the lines that an installation replaced.
+/// Maximum length of a record, in bytes. A record is little longer than the lines that the installation
+/// replaced, and a configuration file has at most 32 MiB.
 const MAX_RECORD_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The record of the changes that an installation made to one file.

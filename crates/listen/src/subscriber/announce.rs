@@ -76,14 +76,14 @@ impl Subscriber {
             }
             Payload::SessionCompleted(done) => {
                 let output_summary = short_text(done.output_summary.as_deref());
-                let is_output_replaced =
-                    !output_summary.is_empty() && self.replace_held_output(&session, phrases);
+                let is_output_withheld =
+                    !output_summary.is_empty() && self.move_held_output_to_details(&session, phrases);
                 self.release_output(&session);
                 let has_output = self.session_mut(&session).is_some_and(|session| session.has_output);
                 self.end_session(&session, now);
                 // If the result was already heard as text, its summary is not announced.
                 let is_result_new =
-                    (is_output_replaced || !has_output) && !summary_text.contains(&output_summary);
+                    (is_output_withheld || !has_output) && !summary_text.contains(&output_summary);
                 let place = uri_place(done.result_uri.as_deref());
                 let extra = labelled(&[
                     (phrases.result_label, if is_result_new { output_summary } else { String::new() }),
@@ -367,8 +367,8 @@ impl Subscriber {
         }
     }
 
-    /// Keeps the held text of a session for `details`, because the agent summed it up. Returns whether there was any.
-    fn replace_held_output(&mut self, id: &SessionId, phrases: &Phrases) -> bool {
+    /// Moves the held text of a session to `details`, because the agent summed it up. Returns whether there was any.
+    fn move_held_output_to_details(&mut self, id: &SessionId, phrases: &Phrases) -> bool {
         let Some(text) = self.take_unspoken_output(id) else { return false };
         if let Some(session) = self.session_mut(id) {
             session.facts.record_unspoken_output(phrases, &text);

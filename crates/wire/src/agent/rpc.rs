@@ -133,7 +133,7 @@ fn parse_call(value: &JsonValue<'_>) -> RpcCall {
     });
     let id = match (id, &parsed) {
         (Some(id), _) if has_valid_id => Some(id.source().to_owned()),
-        // An invalid call gets an error response even without an id.
+        // A call that is not a valid JSON-RPC request gets an error response even without an id. One with an unknown method does not.
         (_, Err(_)) => Some(NULL_ID.to_owned()),
         _ => None,
     };

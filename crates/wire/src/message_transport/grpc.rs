@@ -211,7 +211,7 @@ impl GrpcSink {
 impl MessageSink for GrpcSink {
     async fn transmit(&mut self, item: OutboundItem) -> bool {
         match item {
-            OutboundItem::Event(frame) => self.send(frame.json()).await,
+            OutboundItem::Frame(frame) => self.send(frame.json()).await,
             OutboundItem::Reply { json, .. } | OutboundItem::Raw(json) => self.send(&json).await,
             OutboundItem::Ping | OutboundItem::InvalidMessage { .. } => !self.sender.is_closed(),
             OutboundItem::Close { reason, subscription } => {

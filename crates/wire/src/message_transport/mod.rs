@@ -73,8 +73,8 @@ pub(crate) enum InboundItem {
 /// An item to send.
 #[derive(Debug)]
 pub(crate) enum OutboundItem {
-    /// An event.
-    Event(Arc<Frame>),
+    /// A frame of a subscription: an event, or a message to the listener.
+    Frame(Arc<Frame>),
     /// The answer to a message.
     Reply {
         /// The answer.

@@ -147,10 +147,10 @@ impl<W: AsyncWrite + Send + Unpin> MessageSink for JsonRpcSink<W> {
         let notify = |method: &str, json: &str| json_rpc::message(&[("method", method), ("params", json)]);
         let line = match item {
             // The protocol has no method for a message that is not an event.
-            OutboundItem::Event(frame) if frame.kind() == FrameKind::Message => {
+            OutboundItem::Frame(frame) if frame.kind() == FrameKind::Message => {
                 notify(r#""sayso.message""#, frame.json())
             }
-            OutboundItem::Event(frame) => notify(r#""aaep.event""#, frame.json()),
+            OutboundItem::Frame(frame) => notify(r#""aaep.event""#, frame.json()),
             OutboundItem::Reply { json, request_id: Some(id) } => {
                 json_rpc::message(&[("result", &json), ("id", &id)])
             }

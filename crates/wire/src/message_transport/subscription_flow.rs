@@ -313,12 +313,12 @@ impl SubscriberConnection<'_> {
                         let _ = hub_close.reason.set(DisconnectReason::from_hub(close_reason));
                         continue;
                     }
-                    OutboundItem::Event(frame)
+                    OutboundItem::Frame(frame)
                 }
             };
             let is_final = matches!(item, OutboundItem::Close { .. });
             // Heartbeats and the resume positions of SSE are frames without JSON. They are sent only over SSE.
-            let frame = if let OutboundItem::Event(frame) = &item { Some(frame.clone()) } else { None };
+            let frame = if let OutboundItem::Frame(frame) = &item { Some(frame.clone()) } else { None };
             let is_empty = frame.as_ref().is_some_and(|frame| frame.json().is_empty());
             if !is_empty && transmit_with_timeout(self.limits, sink, item).await.is_err() || is_final {
                 return;
@@ -326,7 +326,7 @@ impl SubscriberConnection<'_> {
             let Some(frame) = frame else { continue };
             resume_positions.record(&frame);
             if let Some(resume_position) = resume_positions.take_due(frames.is_empty())
-                && transmit_with_timeout(self.limits, sink, OutboundItem::Event(resume_position))
+                && transmit_with_timeout(self.limits, sink, OutboundItem::Frame(resume_position))
                     .await
                     .is_err()
             {

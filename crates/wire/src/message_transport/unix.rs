@@ -174,7 +174,7 @@ struct FramedWriter {
 impl MessageSink for FramedWriter {
     async fn transmit(&mut self, item: OutboundItem) -> bool {
         let framed = match item {
-            OutboundItem::Event(frame) => self.framing.encode(frame.json()),
+            OutboundItem::Frame(frame) => self.framing.encode(frame.json()),
             OutboundItem::Reply { json, .. } => self.framing.encode(&json),
             OutboundItem::Raw(text) => self.framing.encode(&text),
             OutboundItem::Close { reason, subscription: Some(subscription) }

@@ -160,7 +160,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> MessageSource for SplitStream<Web
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> MessageSink for SplitSink<WebSocketStream<S>, Message> {
     async fn transmit(&mut self, item: OutboundItem) -> bool {
         let message = match item {
-            OutboundItem::Event(frame) => Message::text(frame.json()),
+            OutboundItem::Frame(frame) => Message::text(frame.json()),
             OutboundItem::Reply { json, .. } => Message::text(json),
             OutboundItem::Raw(text) => Message::text(text),
             OutboundItem::Ping => Message::Ping(Vec::new().into()),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::risk::Folders;
 
-/// Whether git uses the repository of the project in the working folder, as far as is known.
+/// Whether git, run in the working folder, uses the project's repository. Also true if one of the two folders is not known.
 pub(super) fn is_of_project(folders: Folders<'_>) -> bool {
     let Some(working) = folders.working.map(Path::new) else { return true };
     let Ok(working) = working.canonicalize() else { return false };
