@@ -157,9 +157,9 @@ impl Server for EmbeddedServer {
         &self.0
     }
 
-    fn subscribe_and_get_stream_path(&self, agent: &mut KeepAliveClient) -> String {
+    fn subscribe_and_get_stream_path(&self, client: &mut KeepAliveClient) -> String {
         let request = r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"bench","capabilities":{}}"#;
-        let accepted = agent.post("/aaep/v1/subscriptions", request);
+        let accepted = client.post("/aaep/v1/subscriptions", request);
         let id = accepted.split("\"subscription_id\":\"").nth(1).and_then(|rest| rest.split('"').next());
         format!("/aaep/v1/events?subscription_id={}", id.unwrap_or_default())
     }

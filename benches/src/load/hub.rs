@@ -89,22 +89,22 @@ impl BenchHub {
     }
 
     /// Opens one more session.
-    pub fn open_session(&self, agent: &mut KeepAliveClient) -> String {
-        self.open_session_for(agent, "bench")
+    pub fn open_session(&self, client: &mut KeepAliveClient) -> String {
+        self.open_session_for(client, "bench")
     }
 
     /// Opens one more session, for this person. The person decides to which shard the session belongs.
-    pub fn open_session_for(&self, agent: &mut KeepAliveClient, person: &str) -> String {
+    pub fn open_session_for(&self, client: &mut KeepAliveClient, person: &str) -> String {
         let started = format!(
             r#"{{"summary_normal":"Reading.","requested_by":"{person}","localization_hints":{{"primary_language":"en"}}}}"#
         );
-        json_member(&agent.post("/agent/v1/sessions", &started), "session_id")
+        json_member(&client.post("/agent/v1/sessions", &started), "session_id")
     }
 
     /// Creates one more subscription.
-    pub fn subscribe(&self, agent: &mut KeepAliveClient) -> String {
+    pub fn subscribe(&self, client: &mut KeepAliveClient) -> String {
         let request = r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"bench","capabilities":{"supports_confirmation_reply":true}}"#;
-        json_member(&agent.post("/aaep/v1/subscriptions", request), "subscription_id")
+        json_member(&client.post("/aaep/v1/subscriptions", request), "subscription_id")
     }
 
     /// Returns the path of a subscription's stream.
@@ -137,8 +137,8 @@ impl Server for BenchHub {
         &self.address
     }
 
-    fn subscribe_and_get_stream_path(&self, agent: &mut KeepAliveClient) -> String {
-        Self::stream_path(&self.subscribe(agent))
+    fn subscribe_and_get_stream_path(&self, client: &mut KeepAliveClient) -> String {
+        Self::stream_path(&self.subscribe(client))
     }
 
     fn publish_request(&self, batch: usize) -> (Vec<u8>, usize) {

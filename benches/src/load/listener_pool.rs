@@ -38,10 +38,10 @@ impl ListenerPool {
     pub fn connect(server: &impl Server, count: usize, reads_stamps: bool) -> Self {
         let counters = Arc::new(ListenerCounters::default());
         let poll = mio::Poll::new().unwrap();
-        let mut agent = KeepAliveClient::connect(server.address());
+        let mut client = KeepAliveClient::connect(server.address());
         let mut sockets = Vec::with_capacity(count);
         for token in 0..count {
-            let stream = open_stream(server.address(), &server.subscribe_and_get_stream_path(&mut agent));
+            let stream = open_stream(server.address(), &server.subscribe_and_get_stream_path(&mut client));
             stream.set_nonblocking(true).unwrap();
             let mut socket = mio::net::TcpStream::from_std(stream);
             poll.registry().register(&mut socket, mio::Token(token), mio::Interest::READABLE).unwrap();

@@ -37,7 +37,7 @@ use std::time::Instant;
 pub use baseline::{baseline_appends, baseline_writes};
 pub use concurrent_publishers::ConcurrentPublishResult;
 pub use event::{
-    EVENT_STAMP_PREFIX, QUESTION_STAMP_PREFIX, enveloped_event, event, frame_len, question,
+    EVENT_STAMP_PREFIX, QUESTION_STAMP_PREFIX, enveloped_uncoalescable_event, event, frame_len, question,
     uncoalescable_event,
 };
 pub use fixed_rate_load::{FixedRateLoad, FixedRateResult};
@@ -57,8 +57,8 @@ pub use throttled_listener::ThrottledListener;
 pub trait Server {
     /// The host and port.
     fn address(&self) -> &str;
-    /// Returns the path of the stream for one more listener. Subscribes with `agent` if that is needed.
-    fn subscribe_and_get_stream_path(&self, agent: &mut KeepAliveClient) -> String;
+    /// Returns the path of the stream for one more listener. Subscribes with `client` if that is needed.
+    fn subscribe_and_get_stream_path(&self, client: &mut KeepAliveClient) -> String;
     /// Returns a request, or several in a row, that publishes `batch` events, and the number of responses.
     fn publish_request(&self, batch: usize) -> (Vec<u8>, usize);
     /// The server process.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::{KeepAliveClient, ProcessStats, Server, enveloped_event};
+use super::{KeepAliveClient, ProcessStats, Server, enveloped_uncoalescable_event};
 
 /// A running nginx with nchan. Dropping this stops it.
 #[derive(Debug)]
@@ -103,7 +103,11 @@ impl Server for Nchan {
 
     /// nchan has no batches, so this is a sequence of single requests.
     fn publish_request(&self, batch: usize) -> (Vec<u8>, usize) {
-        (KeepAliveClient::request(&self.address, "POST", "/pub", &enveloped_event()).repeat(batch), batch)
+        (
+            KeepAliveClient::request(&self.address, "POST", "/pub", &enveloped_uncoalescable_event())
+                .repeat(batch),
+            batch,
+        )
     }
 
     fn process(&self) -> ProcessStats {

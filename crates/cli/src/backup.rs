@@ -253,7 +253,8 @@ fn fill_data_folder(source: &Path, list: &[(String, Digest)], data: &Path) -> Re
     sync_folder(data)
 }
 
-/// Marks a journal as restored, and checks every row. Returns its shard. A copy has no high-water mark, so it opens only with `accept_loss`.
+/// Marks a journal as restored, and checks every row. Returns its shard. A backup does not
+/// contain the file that records how much was written to the journal (the high-water mark), so a copy opens only with `accept_loss`.
 fn mark_and_check(path: &Path) -> Result<ShardRecord, journal::JournalError> {
     let mut journal =
         SqliteJournal::open(path, &SqliteSettings { accept_loss: true, ..SqliteSettings::default() })?;

@@ -66,9 +66,9 @@ export class AnnouncementQueue {
   next(now) {
     this.removeWaiting((waiting) => waiting.notAfter < now);
     const announcement = this.#findNext(now);
-    if (announcement === undefined && this.#droppedCount > 0 && now >= this.#current.endsAt) return this.begin(this.#dropNotice(), now);
+    if (announcement === undefined && this.#droppedCount > 0 && now >= this.#current.endsAt) return this.begin(this.#takeDroppedNotice(), now);
     if (announcement === undefined || now < this.#dueAt(announcement, now)) return undefined;
-    if (this.#droppedCount > 0 && !announcement.critical) return this.begin(this.#dropNotice(), now);
+    if (this.#droppedCount > 0 && !announcement.critical) return this.begin(this.#takeDroppedNotice(), now);
     this.removeWaiting((waiting) => waiting === announcement);
     this.#keepInterrupted(now);
     return this.begin(announcement, now);
@@ -125,7 +125,7 @@ export class AnnouncementQueue {
     return announcement;
   }
 
-  #dropNotice() {
+  #takeDroppedNotice() {
     const count = this.#droppedCount;
     this.#droppedCount = 0;
     return { parts: [ownText(phrases.announcementsSkipped(count))] };

@@ -26,7 +26,7 @@ def check_result(method: str, result: object) -> dict[str, Any]:
 
 
 def check_notification(method: str, params: object) -> dict[str, Any] | None:
-    """Returns the parameters of a notification. An unknown notification has none, because newer hubs may send more."""
+    """Returns the parameters of a notification, or None if it is unknown: newer hubs may send other notifications."""
     schema = NOTIFICATIONS.get(method)
     return None if schema is None else check(schema, params, method)
 

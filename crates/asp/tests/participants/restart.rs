@@ -90,7 +90,7 @@ fn a_refused_message_stays_refused_after_a_restart() {
 
 /// The caller handles the timers after the restart, and a deadline that has passed takes effect.
 #[test]
-fn a_deadline_that_passed_during_the_restart_has_passed() {
+fn a_deadline_that_passed_during_a_restart_takes_effect_afterwards() {
     let mut pair = ParticipantPair::conversing();
     let deadline = pair.side(A).session().unwrap().next_deadline().unwrap();
     let mut restored = restore(&pair, A);

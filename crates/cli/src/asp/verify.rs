@@ -124,7 +124,7 @@ fn verify(arguments: &Arguments) -> Result<String, CommandError> {
                 Admission::ChainBroken(_) => {
                     return Err(fault(
                         line,
-                        "hash_chain_integrity: the previous hash matches no message in this transcript",
+                        "the chain is broken (hash_chain_integrity): the previous hash matches no message in this transcript",
                     ));
                 }
             }

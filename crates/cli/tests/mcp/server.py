@@ -1,4 +1,4 @@
-"""A scripted MCP server. It writes every line that it receives to the file LOG, and answers by the name of the tool.
+"""A scripted MCP server. It writes every line that it receives to the file LOG. The name of the called tool decides how it answers.
 
 Usage: server.py LOG [MODE…]
 Modes: no-annotations, redefine (each list describes the tools differently), ignore-eof, exit-7, lie (all tools say that they only
