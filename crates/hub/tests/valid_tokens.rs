@@ -124,10 +124,10 @@ fn a_subscription_stays_open_only_while_a_token_with_its_rights_is_valid() {
 }
 
 #[test]
-fn after_a_restart_a_subscription_belongs_to_the_valid_token_of_its_principal() {
+fn after_a_restart_a_subscription_belongs_to_the_token_that_opened_it() {
     for (valid, stays_open) in [
         (ada(), true),
-        (with_token(ada(), "a new token"), true),
+        (with_token(ada(), "a new token"), false),
         (Principal { role: Role::Observer, ..ada() }, false),
     ] {
         let mut harness = HubHarness::new();
@@ -137,6 +137,43 @@ fn after_a_restart_a_subscription_belongs_to_the_valid_token_of_its_principal() 
         let reply = harness.ask_hub(&valid, attach(&subscription, 90));
         assert_eq!(reply, if stays_open { HubReply::Done } else { HubReply::NotFound }, "{valid:?}");
     }
+}
+
+#[test]
+fn a_restarted_hub_checks_the_token_of_a_subscription_before_it_knows_the_valid_tokens() {
+    let replacement = with_token(ada(), "a new token");
+    let mut harness = HubHarness::new();
+    let subscription = harness.subscribe(&ada(), REPLY_CAPABILITIES);
+    let bank = agent("bank");
+    let session = harness.start(&bank);
+    let token = text_member(&reply_json(harness.confirm(&bank, &session, TRANSFER)), "reply_token");
+    harness.crash();
+    assert_eq!(harness.ask_hub(&replacement, attach(&subscription, 90)), HubReply::NotFound);
+    harness.reply(&replacement, &subscription, &token, "accept");
+    let status = reply_json(harness.status(&bank, &session, &token));
+    assert_eq!(text_member(&status, "status"), "pending", "a reply with another token has no effect");
+    assert_eq!(harness.ask_hub(&ada(), attach(&subscription, 91)), HubReply::Done);
+}
+
+#[test]
+fn a_subscription_stored_without_a_token_belongs_to_the_first_token_that_attaches() {
+    let mut harness = HubHarness::new();
+    let subscription = harness.subscribe(&ada(), REPLY_CAPABILITIES);
+    harness.disk.alter_restored(Some(|state| {
+        for stored in &mut state.subscriptions {
+            let record = String::from_utf8(stored.record.clone()).unwrap();
+            let (before, rest) = record.split_once(r#""token_digest":""#).unwrap();
+            let (_, after) = rest.split_once(r#"","#).unwrap();
+            stored.record = format!("{before}{after}").into_bytes();
+        }
+    }));
+    harness.crash();
+    harness.disk.alter_restored(None);
+    assert_eq!(harness.ask_hub(&ada(), attach(&subscription, 90)), HubReply::Done);
+    harness.crash();
+    let replacement = with_token(ada(), "a new token");
+    assert_eq!(harness.ask_hub(&replacement, attach(&subscription, 91)), HubReply::NotFound);
+    assert_eq!(harness.ask_hub(&ada(), attach(&subscription, 92)), HubReply::Done);
 }
 
 #[test]

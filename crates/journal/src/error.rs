@@ -153,6 +153,9 @@ pub enum LossEvidence {
         /// The position of the event.
         position: Position,
     },
+    /// Sessions or questions are missing, or are not as they were written.
+    #[error("sessions or questions are missing, or are not as they were written")]
+    OtherLedger,
     /// The file that records how much was written is missing.
     #[error("the file ending in -high-water, which says how much was written, is missing")]
     HighWaterFileMissing,

@@ -339,6 +339,13 @@ fn stored_data_is_bounded_by_default() {
     assert_eq!(read_settings(&["--journal-max-bytes", "none"]), ["none", "none", "none", "none"]);
     assert_eq!(read_settings(&["--retention-bytes", "none"]), ["none", "none", "none", "16GiB"]);
     assert_eq!(read_settings(&["--memory"])[..3], ["1h", "1h", "256MiB"]);
+    assert_eq!(read_settings(&["--personal"]), ["30d", "365d", "1GiB", "16GiB"]);
+    assert_eq!(read_settings(&["--personal", "--journal-max-bytes", "512MiB"])[2..], ["256MiB", "512MiB"]);
+    assert_eq!(read_settings(&["--personal", "--retention-events", "7d"])[..3], ["7d", "365d", "1GiB"]);
+    let unlimited =
+        ["--retention-events", "none", "--retention-decisions", "none", "--retention-bytes", "none"];
+    assert_eq!(read_settings(&[&["--personal"][..], &unlimited].concat())[..3], ["none", "none", "none"]);
+    assert_eq!(read_settings(&["--personal", "--memory"])[..3], ["1h", "1h", "256MiB"]);
     let overrides = ["--memory", "--retention-events", "none", "--retention-decisions", "2h"];
     assert_eq!(
         read_settings(&[&overrides[..], &["--retention-bytes", "none"]].concat())[..3],

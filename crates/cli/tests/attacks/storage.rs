@@ -120,9 +120,18 @@ fn publish_until_stopped(client: &TestClient, should_stop: &AtomicBool, acknowle
 
 #[test]
 fn a_backup_of_a_busy_hub_contains_everything_acknowledged_before_it_and_the_hub_continues() {
+    back_up_busy_hub("copy");
+}
+
+#[test]
+fn a_backup_file_of_a_busy_hub_contains_everything_acknowledged_before_it_and_the_hub_continues() {
+    back_up_busy_hub("copy.tar");
+}
+
+fn back_up_busy_hub(copy_name: &str) {
     let folder = tempfile::tempdir().unwrap();
     let (data, copy, restored) =
-        (folder.path().join("data"), folder.path().join("copy"), folder.path().join("restored"));
+        (folder.path().join("data"), folder.path().join(copy_name), folder.path().join("restored"));
     let hub = try_start(&data, &[]).unwrap();
     let client = hub.client();
     let should_stop = AtomicBool::new(false);
@@ -258,6 +267,67 @@ fn a_damaged_or_incomplete_backup_is_refused_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_damaged_or_incomplete_backup_file_is_refused_and_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, copy, restored) =
+        (folder.path().join("data"), folder.path().join("copy.tar"), folder.path().join("restored"));
+    let mut hub = try_start(&data, &[]).unwrap();
+    ConsentScenario::create(&hub.client());
+    assert_eq!(hub.stop(), 0);
+    assert_success(&back_up(&data, &copy));
+    assert_eq!(std::fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
+    let original = std::fs::read(&copy).unwrap();
+    assert_success(&restore(&copy, &restored));
+    let read_all = || {
+        let mut files: Vec<_> = std::fs::read_dir(&restored)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_none_or(|extension| extension != "sqlite-high-water"))
+            .map(|path| (std::fs::read(&path).unwrap(), path))
+            .collect();
+        files.sort();
+        files
+    };
+    let intact = read_all();
+    assert_eq!(intact.len(), 4, "the journal, two files of the manifest key, and the sign-in key");
+    std::fs::remove_dir_all(&restored).unwrap();
+
+    let step = original.len() / 24;
+    for offset in (0..original.len()).step_by(step).chain([130, 150, 156, 257]) {
+        let mut flipped = original.clone();
+        flipped[offset] ^= 1;
+        std::fs::write(&copy, flipped).unwrap();
+        let output = restore(&copy, &restored);
+        // Only the space between the files belongs to none.
+        if output.exit_code == 0 {
+            assert!(read_all() == intact, "a change at {offset} was not noticed");
+            std::fs::remove_dir_all(&restored).unwrap();
+        }
+        assert!(!restored.exists(), "{offset}");
+    }
+    for end in (0..original.len() - 1024).step_by(step) {
+        std::fs::write(&copy, &original[..end]).unwrap();
+        let output = restore(&copy, &restored);
+        assert_eq!(output.exit_code, 2, "{end}");
+        assert!(output.stderr.contains("copy.tar"), "{}", output.stderr);
+        assert!(!restored.exists(), "{end}");
+    }
+}
+
+#[test]
+fn a_backup_file_can_be_unpacked_with_tar() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, copy, unpacked) =
+        (folder.path().join("data"), folder.path().join("copy.tar"), folder.path().join("unpacked"));
+    drop(try_start(&data, &[]).unwrap());
+    assert_success(&back_up(&data, &copy));
+    std::fs::create_dir(&unpacked).unwrap();
+    let status = std::process::Command::new("tar").arg("-xf").arg(&copy).arg("-C").arg(&unpacked).status();
+    assert!(status.unwrap().success());
+    assert_success(&restore(&unpacked, &folder.path().join("restored")));
+}
+
+#[test]
 fn a_backup_with_an_altered_row_is_refused_although_its_checksums_match() {
     let folder = tempfile::tempdir().unwrap();
     let (data, copy) = (folder.path().join("data"), folder.path().join("copy"));
@@ -290,6 +360,14 @@ fn backup_and_restore_never_overwrite_anything() {
         assert_eq!(output.exit_code, 2);
         assert!(output.stderr.contains("is not empty"), "{}", output.stderr);
     }
+    let archive = folder.path().join("copy.tar");
+    assert_success(&back_up(&data, &archive));
+    let bytes = std::fs::read(&archive).unwrap();
+    assert_eq!(back_up(&data, &archive).exit_code, 2);
+    assert!(std::fs::read(&archive).unwrap() == bytes, "an existing file was changed");
+    let inside = back_up(&data, &data.join("copy.tar"));
+    assert!(inside.stderr.contains("is in the data folder"), "{}", inside.stderr);
+    assert!(!data.join("copy.tar").exists());
     let empty = folder.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
     assert_success(&restore(&copy, &empty));

@@ -13,7 +13,7 @@ use aaep::message::{Message, SubscriptionAccepted};
 use aaep::negotiate::{Offer, Terms};
 use aaep::rule::{Findings, ValidationMode};
 use journal::{DamageLocation, JournalError, Position};
-use seal::UnixMillis;
+use seal::{Digest, UnixMillis};
 
 use super::questions::status_of;
 use super::resume_from::ResumeFrom;
@@ -233,6 +233,10 @@ fn parse_subscription(stored: &journal::stored::OpenSubscription) -> Option<Live
         Some(value) => value.as_bool()?,
         None => false,
     };
+    let token_digest = match root.member("token_digest") {
+        Some(value) => Some(Digest::parse(&value.text()?)?),
+        None => None,
+    };
     let role = role_of(may_answer, may_take_handoffs);
     let principal = Principal {
         name: stored.principal.as_str().into(),
@@ -240,7 +244,7 @@ fn parse_subscription(stored: &journal::stored::OpenSubscription) -> Option<Live
         agent_id: None,
         scope: Arc::new(scope),
         is_local: false,
-        token_digest: None,
+        token_digest,
         expires_at: None,
         sign_in: None,
         naming: crate::AgentNaming::SelfDeclared,

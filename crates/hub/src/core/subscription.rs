@@ -20,8 +20,8 @@ use crate::{DeliveryGroupId, ListenerId, Principal, Role, Scope, SignIn};
 pub(super) struct LiveSubscription {
     pub(super) id: SubscriptionId,
     pub(super) principal: Arc<str>,
-    /// The hash of the token with which the subscription was opened or a listener last attached; unknown after a
-    /// restart.
+    /// The hash of the token with which the subscription was opened. It is unknown if no token was needed, or if the
+    /// subscription was stored by a version that did not store the hash and nobody has attached since.
     pub(super) token_digest: Option<Digest>,
     /// The browser sign-in that stood for the token, if any.
     pub(super) sign_in: Option<SignIn>,
@@ -294,7 +294,7 @@ impl LiveSubscription {
             id,
             accepted_json: accepted.into(),
             principal: principal.name.clone(),
-            token_digest: None,
+            token_digest: principal.token_digest,
             sign_in: None,
             valid_until: None,
             may_answer: principal.role.can_answer(),
@@ -311,17 +311,18 @@ impl LiveSubscription {
         }
     }
 
-    /// Whether it belongs to this principal, with the same permissions. A principal with other permissions must
-    /// subscribe again.
+    /// Whether it belongs to this principal, with the same token and permissions. A principal with other permissions
+    /// must subscribe again.
     pub(super) fn is_owned_by(&self, principal: &Principal) -> bool {
         self.principal == principal.name
+            && self.accepts_token_of(principal)
             && self.may_answer == principal.role.can_answer()
             && self.may_take_handoffs == principal.role.can_take_handoffs()
             && self.scope == principal.scope
     }
 
-    /// Whether the principal has the token that the subscription is used with. After a restart that token is unknown, and
-    /// any token is accepted; the caller also compares the principal's name.
+    /// Whether the principal has the token of the subscription. If that token is unknown, any is accepted; the caller
+    /// also compares the principal's name.
     pub(super) fn accepts_token_of(&self, principal: &Principal) -> bool {
         self.token_digest.is_none() || self.token_digest == principal.token_digest
     }
@@ -336,11 +337,15 @@ impl LiveSubscription {
         role_of(self.may_answer, self.may_take_handoffs)
     }
 
-    fn to_record(&self) -> String {
+    pub(super) fn to_record(&self) -> String {
         let mut writer = JsonWriter::default();
         writer.open_object();
         writer.key("may_answer");
         writer.boolean(self.may_answer);
+        if let Some(digest) = &self.token_digest {
+            writer.key("token_digest");
+            writer.text(&digest.to_string());
+        }
         if self.may_take_handoffs {
             writer.key("may_take_handoffs");
             writer.boolean(true);

@@ -8,7 +8,7 @@ use aaep::SubscriptionId;
 use seal::{Digest, UnixMillis};
 
 use super::subscription::LiveSubscription;
-use super::{Core, PostCommit, TurnContext};
+use super::{Core, OwnedEntry, PostCommit, TurnContext};
 use crate::Principal;
 use crate::command::{HubReply, TurnOutput};
 use crate::delivery::{CloseReason, Frame};
@@ -37,7 +37,7 @@ impl TokenRegistry {
     }
 
     /// Whether a subscription may stay open. It may if it needs no token, or if its principal has a valid token with the
-    /// same permissions. If the token of the last connection is known, that token must still be valid.
+    /// same permissions. If its token is known, that token must still be valid.
     fn covers_subscription(&self, subscription: &LiveSubscription) -> bool {
         let Some(tokens) = &self.0 else { return true };
         if subscription.token_digest.is_none() && subscription.principal == Principal::local().name {
@@ -115,7 +115,11 @@ impl Core {
         if let Some(until) = live.valid_until {
             self.credential_deadlines.remove(&(until, subscription.clone()));
         }
-        live.token_digest = principal.token_digest;
+        if live.token_digest.is_none() && principal.token_digest.is_some() {
+            live.token_digest = principal.token_digest;
+            let (id, record) = (subscription.clone(), live.to_record());
+            self.staged.writes.push(OwnedEntry::SubscriptionChanged { id, record });
+        }
         live.sign_in = principal.sign_in;
         live.valid_until = principal.valid_until();
         if let Some(until) = live.valid_until {

@@ -1,10 +1,10 @@
 //! The high-water mark: a small file beside the journal that records how much was written.
 //!
 //! SQLite opens whatever files it finds. It does not notice a write-ahead log that was cut at the end of a batch,
-//! deleted rows at the end of the event log, or an older copy of the file. The mark is written after each commit, so a
-//! journal that holds less than the mark has lost acknowledged entries. The mark is not synced, so after a power failure
-//! it may be older than the journal, which is harmless. It is never newer, because a commit is synced before its mark is
-//! written.
+//! deleted rows, or an older copy of the file. The mark is written after each commit, so a journal that holds less than
+//! the mark has lost acknowledged entries. The mark is not synced, so after a power failure it may be older than the
+//! journal, which is harmless, but changed rows of the ledger are then not noticed. It is never newer, because a commit is
+//! synced before its mark is written.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,11 +14,14 @@ use seal::{Digest, private_file};
 
 use super::error_mapping::from_io;
 use super::open::{sibling_path, sync_parent};
+use super::row_checksum::LedgerDigest;
 use crate::{JournalError, LossEvidence, Position};
 
-const MAGIC: &[u8; 8] = b"sayjhwm1";
-const BODY_BYTES: usize = 40;
+const MAGIC: [u8; 8] = *b"sayjhwm2";
+const BODY_BYTES: usize = 48;
 const FILE_BYTES: usize = BODY_BYTES + 8;
+/// The first version of the file has no ledger digest.
+const MAGIC_1: [u8; 8] = *b"sayjhwm1";
 
 /// How much of the journal was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +30,11 @@ pub(super) struct HighWaterMark {
     pub(super) position: Position,
     /// The checksum of that event, or 0 if it was trimmed or there is no event.
     pub(super) event_checksum: i64,
-    /// The number of commits without an event. Commits with an event are counted by their positions.
+    /// The number of commits without an event, including deletions. Commits with an event are counted by their positions.
     pub(super) eventless_commits: i64,
+    /// The digest of all sessions and questions. Empty if there are none, or if the mark was written by a version without
+    /// it.
+    pub(super) ledger_digest: LedgerDigest,
     /// Whether the journal was restored from a backup or has lost entries, and nothing was written since.
     pub(super) must_void_consents: bool,
 }
@@ -43,6 +49,7 @@ impl HighWaterMark {
         position: Position::START,
         event_checksum: 0,
         eventless_commits: 0,
+        ledger_digest: LedgerDigest::EMPTY,
         must_void_consents: false,
     };
 
@@ -66,6 +73,15 @@ impl HighWaterMark {
         {
             return Ok(Some(LossEvidence::OtherEvent { position: self.position }));
         }
+        // A mark that is older than the journal says nothing about the rows of newer commits.
+        let is_of_last_commit =
+            (self.position, self.eventless_commits) == (found.position, found.eventless_commits);
+        if is_of_last_commit
+            && self.ledger_digest != LedgerDigest::EMPTY
+            && self.ledger_digest != found.ledger_digest
+        {
+            return Ok(Some(LossEvidence::OtherLedger));
+        }
         Ok(None)
     }
 
@@ -82,10 +98,11 @@ impl HighWaterMark {
     fn encode(&self) -> [u8; FILE_BYTES] {
         let mut bytes = [0; FILE_BYTES];
         let fields = [
-            *MAGIC,
+            MAGIC,
             self.position.get().to_le_bytes(),
             self.event_checksum.to_le_bytes(),
             self.eventless_commits.to_le_bytes(),
+            self.ledger_digest.to_le_bytes(),
             u64::from(self.must_void_consents).to_le_bytes(),
         ];
         bytes[..BODY_BYTES].copy_from_slice(fields.as_flattened());
@@ -96,13 +113,17 @@ impl HighWaterMark {
 
     fn decode(bytes: &[u8]) -> Option<Self> {
         let (fields, []) = bytes.as_chunks::<8>() else { return None };
-        let [magic, position, event_checksum, eventless_commits, must_void_consents, sum] = fields else {
-            return None;
+        let (sum, body) = fields.split_last()?;
+        let (position, event_checksum, eventless_commits, ledger_digest, must_void_consents) = match body {
+            [MAGIC, position, event, eventless, ledger, void] => (position, event, eventless, ledger, void),
+            [MAGIC_1, position, event, eventless, void] => (position, event, eventless, &[0; 8], void),
+            _ => return None,
         };
-        (magic == MAGIC && *sum == checksum(&bytes[..BODY_BYTES])).then(|| Self {
+        (*sum == checksum(body.as_flattened())).then(|| Self {
             position: Position::new(u64::from_le_bytes(*position)),
             event_checksum: i64::from_le_bytes(*event_checksum),
             eventless_commits: i64::from_le_bytes(*eventless_commits),
+            ledger_digest: LedgerDigest::from_le_bytes(*ledger_digest),
             must_void_consents: u64::from_le_bytes(*must_void_consents) != 0,
         })
     }

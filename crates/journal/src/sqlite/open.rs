@@ -109,6 +109,7 @@ fn check_high_water_mark(
         position: last_position,
         event_checksum: rows::event_checksum_at(connection, last_position)?.unwrap_or(0),
         eventless_commits: eventless_commits.unwrap_or(0),
+        ledger_digest: rows::ledger_digest(connection)?,
         must_void_consents: false,
     };
     let loss = match HighWaterMark::read(path)? {

@@ -18,7 +18,7 @@ impl SqliteJournal {
                 .ok_or_else(|| JournalError::corrupt(DamageLocation::Question))
         };
         let mut questions = Vec::new();
-        for QuestionRow { token, session, deadline, record, decision } in
+        for QuestionRow { token, session, deadline, record, decision, stored_checksum: _ } in
             QuestionRow::read_undecided(connection)?
         {
             if decision.is_some() {

@@ -46,6 +46,32 @@ impl RowChecksum {
     }
 }
 
+/// The digest of all sessions and questions: the sum of the checksums of their rows. A change of one row changes it
+/// without reading the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LedgerDigest(i64);
+
+impl LedgerDigest {
+    /// The digest of a journal without sessions.
+    pub(super) const EMPTY: Self = Self(0);
+
+    pub(super) fn add(&mut self, checksum: i64) {
+        self.0 = self.0.wrapping_add(checksum);
+    }
+
+    pub(super) fn remove(&mut self, checksum: i64) {
+        self.0 = self.0.wrapping_sub(checksum);
+    }
+
+    pub(super) fn to_le_bytes(self) -> [u8; 8] {
+        self.0.to_le_bytes()
+    }
+
+    pub(super) fn from_le_bytes(bytes: [u8; 8]) -> Self {
+        Self(i64::from_le_bytes(bytes))
+    }
+}
+
 /// Returns the checksum of an event, without copying its body.
 pub(super) fn event_checksum(
     position: i64,

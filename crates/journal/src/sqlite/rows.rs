@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, Params, Row};
 use seal::UnixMillis;
 
 use super::error_mapping::from_sqlite;
-use super::row_checksum::{self, RowChecksum};
+use super::row_checksum::{self, LedgerDigest, RowChecksum};
 use super::{position_from_sql, position_to_sql};
 use crate::stored::{
     DecisionUse, OpenSession, OpenSubscription, StoredDecision, StoredManifest, StoredResponse,
@@ -67,6 +67,33 @@ pub(super) fn check_ledger(connection: &Connection) -> Result<(), JournalError> 
         let (principal, key): (String, String) = (row.get(4)?, row.get(5)?);
         response_from_row(row, &principal, &key)
     })
+}
+
+/// Returns the digest of all stored sessions and questions. Does not check their checksums.
+pub(super) fn ledger_digest(connection: &Connection) -> Result<LedgerDigest, JournalError> {
+    let mut digest = LedgerDigest::EMPTY;
+    let sql = "SELECT sum FROM sessions UNION ALL SELECT sum FROM questions";
+    let mut statement = connection.prepare(sql).map_err(from_sqlite)?;
+    let mut rows = statement.query(()).map_err(from_sqlite)?;
+    while let Some(row) = rows.next().map_err(from_sqlite)? {
+        digest.add(row.get(0).map_err(from_sqlite)?);
+    }
+    Ok(digest)
+}
+
+/// Deletes the sessions or questions that `sql` selects. It must return the column `sum` of each row that it deletes.
+pub(super) fn delete_from_ledger(
+    connection: &Connection,
+    sql: &str,
+    parameters: impl Params,
+    digest: &mut LedgerDigest,
+) -> Result<(), JournalError> {
+    let mut statement = connection.prepare_cached(sql).map_err(from_sqlite)?;
+    let mut deleted = statement.query(parameters).map_err(from_sqlite)?;
+    while let Some(row) = deleted.next().map_err(from_sqlite)? {
+        digest.remove(row.get(0).map_err(from_sqlite)?);
+    }
+    Ok(())
 }
 
 fn check_rows<T>(
@@ -182,6 +209,8 @@ pub(super) struct SessionRow {
     /// Position of the oldest stored event of an ended session, or 0 if it never had one. `None` while the session is open,
     /// and after all its events were deleted.
     pub(super) oldest_position: Option<i64>,
+    /// The checksum of the stored row, or 0 if it is not stored yet.
+    pub(super) stored_checksum: i64,
 }
 
 impl SessionRow {
@@ -198,8 +227,9 @@ impl SessionRow {
             session: open_session,
             ended_at: row.get::<_, Option<i64>>(6)?.map(UnixMillis::new),
             oldest_position: row.get(7)?,
+            stored_checksum: row.get(8)?,
         };
-        let is_valid = session.checksum() == row.get::<_, i64>(8)?;
+        let is_valid = session.checksum() == session.stored_checksum;
         Ok((session, is_valid))
     }
 
@@ -255,7 +285,15 @@ impl SessionRow {
             .map_err(from_sqlite)
     }
 
-    pub(super) fn write(&self, connection: &Connection) -> Result<(), JournalError> {
+    /// Inserts or updates the row.
+    pub(super) fn write(
+        &self,
+        connection: &Connection,
+        digest: &mut LedgerDigest,
+    ) -> Result<(), JournalError> {
+        let checksum = self.checksum();
+        digest.remove(self.stored_checksum);
+        digest.add(checksum);
         let OpenSession { id, agent, principal, lease_expires_at, record } = &self.session;
         execute(
             connection,
@@ -270,7 +308,7 @@ impl SessionRow {
                 record,
                 self.ended_at.map(UnixMillis::get),
                 self.oldest_position,
-                self.checksum(),
+                checksum,
             ),
         )
         .map(drop)
@@ -285,6 +323,8 @@ pub(super) struct QuestionRow {
     pub(super) deadline: UnixMillis,
     pub(super) record: Vec<u8>,
     pub(super) decision: Option<DecisionColumns>,
+    /// The checksum of the stored row, or 0 if it is not stored yet.
+    pub(super) stored_checksum: i64,
 }
 
 pub(super) struct DecisionColumns {
@@ -318,8 +358,9 @@ impl QuestionRow {
             deadline: UnixMillis::new(row.get(3)?),
             record: row.get(4)?,
             decision: decision.transpose()?,
+            stored_checksum: row.get(11)?,
         };
-        let is_valid = question.checksum() == row.get::<_, i64>(11)?;
+        let is_valid = question.checksum() == question.stored_checksum;
         Ok((question, is_valid))
     }
 
@@ -367,7 +408,15 @@ impl QuestionRow {
         )
     }
 
-    pub(super) fn write(&self, connection: &Connection) -> Result<(), JournalError> {
+    /// Inserts or updates the row.
+    pub(super) fn write(
+        &self,
+        connection: &Connection,
+        digest: &mut LedgerDigest,
+    ) -> Result<(), JournalError> {
+        let checksum = self.checksum();
+        digest.remove(self.stored_checksum);
+        digest.add(checksum);
         let decision = self.decision.as_ref();
         let spent_on = decision.and_then(|decision| decision.spent_on.as_ref());
         execute(
@@ -386,7 +435,7 @@ impl QuestionRow {
                 decision.map(|decision| decision.decided_at.get()),
                 spent_on.map(|usage| &usage.call),
                 spent_on.map(|usage| usage.at.get()),
-                self.checksum(),
+                checksum,
             ),
         )
         .map(drop)

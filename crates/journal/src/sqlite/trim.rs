@@ -6,7 +6,9 @@ use rusqlite::{Connection, Params, Row, Transaction, TransactionBehavior};
 use seal::UnixMillis;
 
 use super::error_mapping::from_sqlite;
+use super::high_water_mark::HighWaterMark;
 use super::index_buffer::{IndexBuffer, missing_event_error};
+use super::row_checksum::LedgerDigest;
 use super::rows::{self, EventRow, SessionRow, TRIMMED_MARK, execute};
 use super::{SqliteJournal, position_from_sql, position_to_sql};
 use crate::{JournalError, Position, Retention, TrimReport};
@@ -21,7 +23,7 @@ impl SqliteJournal {
         now: UnixMillis,
     ) -> Result<TrimReport, JournalError> {
         let mut report = TrimReport::default();
-        let Self { connection, index_buffer, trimmed_up_to, .. } = self;
+        let Self { connection, index_buffer, trimmed_up_to, high_water_mark, .. } = self;
         let transaction =
             connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(from_sqlite)?;
         let open_sessions =
@@ -34,6 +36,7 @@ impl SqliteJournal {
             now,
             trimmed_up_to: position_to_sql(*trimmed_up_to),
             deleted_positions: HashSet::new(),
+            ledger_digest: high_water_mark.ledger_digest,
             report: &mut report,
         };
         pass.trim_events()?;
@@ -41,12 +44,20 @@ impl SqliteJournal {
         pass.trim_attempts()?;
         pass.trim_decisions()?;
         pass.trim_idempotency_keys()?;
-        let TrimPass { trimmed_up_to: new_trimmed_up_to, deleted_positions, .. } = pass;
+        let TrimPass { trimmed_up_to: new_trimmed_up_to, deleted_positions, ledger_digest, .. } = pass;
         if new_trimmed_up_to != position_to_sql(*trimmed_up_to) {
             rows::set_mark(&transaction, TRIMMED_MARK, new_trimmed_up_to)?;
         }
+        let mut mark = HighWaterMark { ledger_digest, ..*high_water_mark };
+        if mark != *high_water_mark {
+            // The count tells a mark from before the deletion apart from one after it.
+            mark.eventless_commits += 1;
+            rows::set_mark(&transaction, rows::EVENTLESS_MARK, mark.eventless_commits)?;
+        }
         report.is_over_limit = !report.has_more && is_over_limit(&transaction, retention)?;
         transaction.commit().map_err(from_sqlite)?;
+        self.high_water_mark = mark;
+        self.mark_file.record(&mark);
         index_buffer.remove_positions(&deleted_positions);
         *trimmed_up_to = position_from_sql(new_trimmed_up_to);
         report.trimmed_up_to = *trimmed_up_to;
@@ -84,6 +95,7 @@ struct TrimPass<'a> {
     trimmed_up_to: i64,
     /// Positions of deleted events, which the index buffer may still contain.
     deleted_positions: HashSet<i64>,
+    ledger_digest: LedgerDigest,
     report: &'a mut TrimReport,
 }
 
@@ -164,7 +176,7 @@ impl TrimPass<'_> {
             }
             let mut row = SessionRow::get_by_number(self.transaction, session)?;
             row.oldest_position = positions.first().copied();
-            row.write(self.transaction)?;
+            row.write(self.transaction, &mut self.ledger_digest)?;
             self.delete_session_if_unused(session)?;
         }
         Ok(())
@@ -196,7 +208,8 @@ impl TrimPass<'_> {
         self.report.has_more |= expired.len() == limit;
         for (question, session) in expired {
             let question: i64 = question;
-            execute(self.transaction, "DELETE FROM questions WHERE number = ?", [question])?;
+            let sql = "DELETE FROM questions WHERE number = ? RETURNING sum";
+            rows::delete_from_ledger(self.transaction, sql, [question], &mut self.ledger_digest)?;
             self.delete_session_if_unused(session)?;
             self.report.decisions += 1;
         }
@@ -248,10 +261,10 @@ impl TrimPass<'_> {
     }
 
     /// Deletes an ended session if it has no more events (`oldest` is `NULL`) and no more questions.
-    fn delete_session_if_unused(&self, session: i64) -> Result<(), JournalError> {
+    fn delete_session_if_unused(&mut self, session: i64) -> Result<(), JournalError> {
         let sql = "DELETE FROM sessions WHERE number = ?1 AND ended IS NOT NULL AND oldest IS NULL
-                   AND NOT EXISTS (SELECT 1 FROM questions WHERE session = ?1)";
-        execute(self.transaction, sql, [session]).map(drop)
+                   AND NOT EXISTS (SELECT 1 FROM questions WHERE session = ?1) RETURNING sum";
+        rows::delete_from_ledger(self.transaction, sql, [session], &mut self.ledger_digest)
     }
 
     fn delete_event(&mut self, position: i64, session: i64, id: &str) -> Result<(), JournalError> {

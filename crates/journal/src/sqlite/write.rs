@@ -8,8 +8,9 @@ use seal::UnixMillis;
 use super::error_mapping::from_sqlite;
 use super::high_water_mark::HighWaterMark;
 use super::index_buffer::IndexBuffer;
+use super::row_checksum::{self, LedgerDigest};
 use super::rows::{self, DecisionColumns, QuestionRow, SessionRow};
-use super::{SqliteJournal, position_to_sql, row_checksum};
+use super::{SqliteJournal, position_to_sql};
 use crate::stored::{DecisionUse, OpenSession, StoredResponse};
 use crate::{Conflict, ConflictReason, JournalEntry, JournalError, Position};
 
@@ -46,6 +47,7 @@ impl SqliteJournal {
             session_numbers,
             last_position: high_water_mark.position,
             last_event_checksum: high_water_mark.event_checksum,
+            ledger_digest: high_water_mark.ledger_digest,
         };
         for (entry_index, entry) in batch.iter().enumerate() {
             match writer.apply(entry) {
@@ -59,6 +61,7 @@ impl SqliteJournal {
         let mut mark = HighWaterMark {
             position: writer.last_position,
             event_checksum: writer.last_event_checksum,
+            ledger_digest: writer.ledger_digest,
             must_void_consents: false,
             ..*high_water_mark
         };
@@ -108,6 +111,7 @@ struct BatchWriter<'a> {
     session_numbers: &'a mut HashMap<String, i64>,
     last_position: Position,
     last_event_checksum: i64,
+    ledger_digest: LedgerDigest,
 }
 
 impl BatchWriter<'_> {
@@ -129,7 +133,9 @@ impl BatchWriter<'_> {
                     record: record.to_vec(),
                 };
                 let number = SessionRow::next_number(connection)?;
-                SessionRow { number, session, ended_at: None, oldest_position: None }.write(connection)?;
+                let (ended_at, oldest_position, stored_checksum) = (None, None, 0);
+                SessionRow { number, session, ended_at, oldest_position, stored_checksum }
+                    .write(connection, &mut self.ledger_digest)?;
                 self.session_numbers.insert(id.to_owned(), number);
             }
             JournalEntry::SessionTouched { id, lease_expires_at, record } => {
@@ -138,7 +144,7 @@ impl BatchWriter<'_> {
                 if let Some(record) = record {
                     session.session.record = record.to_vec();
                 }
-                session.write(connection)?;
+                session.write(connection, &mut self.ledger_digest)?;
             }
             JournalEntry::SessionEnded { id, at } => {
                 let mut session = self.find_open_session(id)?;
@@ -152,7 +158,7 @@ impl BatchWriter<'_> {
                 let positions =
                     self.index_buffer.session_positions(connection, session.number, Position::START, 1)?;
                 session.oldest_position = Some(positions.first().copied().unwrap_or(0));
-                session.write(connection)?;
+                session.write(connection, &mut self.ledger_digest)?;
                 self.session_numbers.remove(id);
             }
             JournalEntry::QuestionOpened { token, session, deadline, record } => {
@@ -161,12 +167,14 @@ impl BatchWriter<'_> {
                 }
                 let session = self.find_session_number(session)?;
                 let (token, record) = (token.to_owned(), record.to_vec());
-                QuestionRow { token, session, deadline, record, decision: None }.write(connection)?;
+                let (decision, stored_checksum) = (None, 0);
+                QuestionRow { token, session, deadline, record, decision, stored_checksum }
+                    .write(connection, &mut self.ledger_digest)?;
             }
             JournalEntry::DeadlineMoved { token, deadline } => {
                 let mut question = self.find_undecided_question(token)?;
                 question.deadline = deadline;
-                question.write(connection)?;
+                question.write(connection, &mut self.ledger_digest)?;
             }
             JournalEntry::QuestionDecided { token, decision, decided_by, receipt, at } => {
                 let mut question = self.find_undecided_question(token)?;
@@ -174,7 +182,7 @@ impl BatchWriter<'_> {
                     (decision.to_owned(), decided_by.to_owned(), receipt.to_vec());
                 question.decision =
                     Some(DecisionColumns { decision, decided_by, receipt, decided_at: at, spent_on: None });
-                question.write(connection)?;
+                question.write(connection, &mut self.ledger_digest)?;
             }
             JournalEntry::DecisionSpent { token, call, at } => {
                 self.spend(token, DecisionUse { call: call.to_vec(), at })?;
@@ -267,7 +275,7 @@ impl BatchWriter<'_> {
         if SessionRow::get_by_number(self.connection, question.session)?.ended_at.is_some() {
             return Err(ConflictReason::SessionNotOpen.into());
         }
-        Ok(question.write(self.connection)?)
+        Ok(question.write(self.connection, &mut self.ledger_digest)?)
     }
 
     fn find_undecided_question(&self, token: &str) -> Result<QuestionRow, ApplyError> {

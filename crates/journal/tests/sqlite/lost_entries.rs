@@ -101,6 +101,105 @@ fn a_file_with_a_different_history_is_refused() {
     assert_refused(&path, LossEvidence::OtherEvent { position: Position::new(5) });
 }
 
+/// Creates a journal with an open session, an ended session, an open question, and a decision that was spent.
+fn create_journal_with_decisions(path: &Path) -> SqliteJournal {
+    let at = UnixMillis::new(5);
+    let mut journal = open(path).unwrap();
+    journal.commit(&[session_opened("open"), session_opened("ended")]).unwrap();
+    journal.commit(&[JournalEntry::SessionEnded { id: "ended", at }]).unwrap();
+    for token in ["decided", "undecided"] {
+        let opened = JournalEntry::QuestionOpened { token, session: "open", deadline: at, record: b"q" };
+        journal.commit(&[opened]).unwrap();
+    }
+    let decided = JournalEntry::QuestionDecided {
+        token: "decided",
+        decision: "accept",
+        decided_by: "ada",
+        receipt: b"r",
+        at,
+    };
+    journal.commit(&[decided]).unwrap();
+    journal
+}
+
+#[test]
+fn changed_or_missing_decisions_questions_and_sessions_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    drop(create_journal_with_decisions(&path));
+    let unspent = std::fs::read(&path).unwrap();
+    let spent = JournalEntry::DecisionSpent { token: "decided", call: b"call", at: UnixMillis::new(6) };
+    open(&path).unwrap().commit(&[spent]).unwrap();
+
+    let older = folder.path().join("older.db");
+    std::fs::write(&older, unspent).unwrap();
+    let older = older.to_str().unwrap();
+    let attached = format!("ATTACH '{older}' AS older");
+    let valid_older_row = "UPDATE questions SET (call, spent, sum) =
+        (SELECT call, spent, sum FROM older.questions WHERE token = 'decided') WHERE token = 'decided'";
+    for change in [
+        valid_older_row,
+        "DELETE FROM questions WHERE token = 'decided'",
+        "DELETE FROM questions WHERE token = 'undecided'",
+        "DELETE FROM sessions WHERE id = 'ended'",
+        "DELETE FROM questions; DELETE FROM sessions",
+    ] {
+        let copy_folder = tempfile::tempdir().unwrap();
+        let changed = copy(&path, copy_folder.path());
+        let connection = Connection::open(&changed).unwrap();
+        connection.execute_batch(&attached).unwrap();
+        connection.execute_batch(change).unwrap();
+        drop(connection);
+        assert_refused(&changed, LossEvidence::OtherLedger);
+    }
+    assert!(!open(&path).unwrap().restore().unwrap().must_void_consents);
+}
+
+#[test]
+fn a_journal_that_is_newer_than_its_mark_opens() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let mark = sibling_path(&path, "-high-water");
+    let mut journal = create_journal_with_decisions(&path);
+    let older_mark = std::fs::read(&mark).unwrap();
+    let spent = JournalEntry::DecisionSpent { token: "decided", call: b"call", at: UnixMillis::new(6) };
+    journal.commit(&[spent]).unwrap();
+    drop(journal);
+    std::fs::write(&mark, &older_mark).unwrap();
+    assert!(!open(&path).unwrap().restore().unwrap().must_void_consents);
+
+    // The same after a deletion.
+    let mut journal = open(&path).unwrap();
+    journal.commit(&[REPLY_ATTEMPTED]).unwrap();
+    let older_mark = std::fs::read(&mark).unwrap();
+    let retention = Retention { max_event_age_ms: Some(1), ..Retention::default() };
+    journal.trim(&retention, UnixMillis::new(1_000_000)).unwrap();
+    assert!(journal.session("ended").unwrap().is_none(), "an ended session was deleted");
+    drop(journal);
+    assert!(!open(&path).unwrap().restore().unwrap().must_void_consents);
+    std::fs::write(&mark, &older_mark).unwrap();
+    assert!(!open(&path).unwrap().restore().unwrap().must_void_consents);
+}
+
+#[test]
+fn a_mark_of_the_first_version_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let mark = sibling_path(&path, "-high-water");
+    drop(create_journal_with_decisions(&path));
+    let body = std::fs::read(&mark).unwrap();
+    let mut first_version = [b"sayjhwm1", &body[8..32], &body[40..48]].concat();
+    let checksum = seal::Digest::of(&first_version);
+    first_version.extend_from_slice(&checksum.as_bytes()[..8]);
+    std::fs::write(&mark, first_version).unwrap();
+    let mut journal = open(&path).unwrap();
+    assert!(!journal.restore().unwrap().must_void_consents);
+    journal.commit(&[REPLY_ATTEMPTED]).unwrap();
+    drop(journal);
+    Connection::open(&path).unwrap().execute("DELETE FROM questions", ()).unwrap();
+    assert_refused(&path, LossEvidence::OtherLedger);
+}
+
 #[test]
 fn a_missing_or_damaged_mark_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -19,6 +19,11 @@ const TEST_VARIABLE_PREFIX: &str = "SAYSO_TEST_";
 const CLIENT_VARIABLES: [&str; 2] = ["SAYSO_URL", "SAYSO_TOKEN"];
 /// Heading of the limits in the help, which only `--help-limits` shows.
 pub(crate) const LIMITS_HEADING: &str = "Limits";
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+/// How much data a personal hub keeps by default, and for how long: events, and the person's decisions.
+const PERSONAL_BYTES: u64 = 1024 * MIB;
+const PERSONAL_EVENT_AGE_MS: i64 = 30 * DAY_MS;
+const PERSONAL_DECISION_AGE_MS: i64 = 365 * DAY_MS;
 /// Name of the configuration file in the data folder, which is read if no other file is given.
 const DEFAULT_FILE_NAME: &str = "sayso.toml";
 
@@ -252,19 +257,23 @@ impl LoadedConfig {
         if has_default_bytes {
             retention.max_bytes = journal_bytes.map(|max_bytes| max_bytes / 2);
         }
-        if !self.config.memory {
-            return;
-        }
-        // Memory is scarcer than disk space, and nobody expects a hub in memory to keep an archive.
+        // Memory is scarcer than disk space, and nobody expects a hub in memory to keep an archive. On a person's own
+        // machine nobody looks after the disk, and nobody expects that everything agents said is kept forever.
+        let (bytes, event_age_ms, decision_age_ms) = match (self.config.memory, self.config.personal) {
+            (true, _) => (MEMORY_BYTES, MEMORY_AGE_MS, MEMORY_AGE_MS),
+            (false, true) => (PERSONAL_BYTES, PERSONAL_EVENT_AGE_MS, PERSONAL_DECISION_AGE_MS),
+            (false, false) => return,
+        };
         if has_default_bytes {
-            retention.max_bytes = Some(MEMORY_BYTES);
+            let max_bytes = retention.max_bytes.filter(|_| !self.config.memory);
+            retention.max_bytes = Some(max_bytes.map_or(bytes, |max_bytes| max_bytes.min(bytes)));
         }
-        for (is_default, age) in [
-            (has_default_event_age, &mut retention.max_event_age_ms),
-            (has_default_decision_age, &mut retention.max_decision_age_ms),
+        for (is_default, age, default_age_ms) in [
+            (has_default_event_age, &mut retention.max_event_age_ms, event_age_ms),
+            (has_default_decision_age, &mut retention.max_decision_age_ms, decision_age_ms),
         ] {
             if is_default {
-                *age = Some(MEMORY_AGE_MS);
+                *age = Some(default_age_ms);
             }
         }
     }

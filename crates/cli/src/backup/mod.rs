@@ -1,37 +1,43 @@
 //! `sayso backup` and `sayso restore`: copies of a hub's data folder.
 //!
-//! A backup is a folder with the files of the data folder and the list `SHA256SUMS`, which is written last. So a backup
-//! without a complete list is incomplete. A restored journal is marked. When the hub starts with it, it first voids unspent
+//! A backup is a folder or a tar file with the files of the data folder and the list `SHA256SUMS`, which is written last.
+//! So a backup without a complete list is incomplete. A restored journal is marked. When the hub starts with it, it first voids unspent
 //! consents and answers open questions with no, because they may have been spent or answered after the backup.
+
+mod location;
+mod tar;
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read as _, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use journal::{Journal, ShardRecord, SqliteJournal, SqliteSettings};
-use seal::{Digest, private_file};
+use seal::Digest;
 use wire::auth::Tokens;
 
 use crate::ExitStatus;
-use crate::file::{self, CommandError, create_private_dir};
+use crate::file::{CommandError, create_private_dir};
 use crate::output::{describe_io_error, pluralize, print_stdout};
 use crate::serve::{JOURNAL_FILE_NAME, control, shard_of_file_name};
+use location::{
+    Destination, Source, copy_file, create_empty_dir, discard, read_error, sync_folder, write_error,
+};
 
 #[derive(clap::Args)]
 pub(crate) struct BackupArgs {
     /// Data folder of the hub.
     #[arg(long, value_name = "DIR", default_value = "sayso-data")]
     data: PathBuf,
-    /// Folder for the backup. It must be empty or missing.
+    /// Folder for the backup, which must be empty or missing, or a new tar file whose name ends in .tar.
     #[arg(value_name = "DEST")]
     destination: PathBuf,
 }
 
 #[derive(clap::Args)]
 pub(crate) struct RestoreArgs {
-    /// Folder with the backup.
+    /// Folder or tar file with the backup.
     #[arg(value_name = "SOURCE")]
     source: PathBuf,
     /// Data folder for the hub. It must be empty or missing.
@@ -47,6 +53,9 @@ const LIST_TITLE: &str = "# sayso backup 1, files: ";
 /// The folder inside the data folder that holds the files until they are checked.
 const STAGING_FOLDER_NAME: &str = "restoring";
 
+/// Name of the token file in a backup.
+const TOKEN_FILE_NAME: &str = "tokens";
+
 /// Maximum size of an answer that the hub sends through its control socket.
 const MAX_ANSWER_BYTES: u64 = 4096;
 
@@ -59,17 +68,25 @@ pub(crate) fn back_up(arguments: &BackupArgs) -> Result<ExitStatus, CommandError
         )
         .into());
     }
-    let is_new = create_empty_dir(destination)?;
-    let files = copy_data_folder(data, destination).inspect_err(|_| discard(destination, is_new))?;
+    let open_destination = Destination::create(destination, data)?;
+    let cleanup = open_destination.cleanup();
+    let files = match copy_data_folder(data, open_destination) {
+        Ok(files) => files,
+        Err(error) => {
+            cleanup();
+            return Err(error.into());
+        }
+    };
     let count = pluralize(files as u64, "file");
     Ok(print_stdout(&format!("Backed up {count} to {}.\n", destination.display())))
 }
 
 pub(crate) fn restore(arguments: &RestoreArgs) -> Result<ExitStatus, CommandError> {
     let RestoreArgs { source, data } = arguments;
-    let list = read_list(source)?;
+    let source = Source::open(source)?;
+    let list = read_list(&source)?;
     let is_new = create_empty_dir(data)?;
-    fill_data_folder(source, &list, data).inspect_err(|_| discard(data, is_new))?;
+    fill_data_folder(&source, &list, data).inspect_err(|_| discard(data, is_new))?;
     let count = pluralize(list.len() as u64, "file");
     Ok(print_stdout(&format!(
         "Restored {count} to {}. At its next start, the hub voids unspent consents and answers open questions with no. \
@@ -79,7 +96,7 @@ pub(crate) fn restore(arguments: &RestoreArgs) -> Result<ExitStatus, CommandErro
 }
 
 /// Copies all files and writes the list. Returns the number of files.
-fn copy_data_folder(data: &Path, destination: &Path) -> Result<usize, String> {
+fn copy_data_folder(data: &Path, mut destination: Destination) -> Result<usize, String> {
     let (journals, names): (Vec<_>, Vec<_>) =
         data_file_names(data)?.into_iter().partition(|name| shard_of_file_name(name).is_some());
     let pause = CheckpointPause::start(data, &journals)?;
@@ -87,32 +104,38 @@ fn copy_data_folder(data: &Path, destination: &Path) -> Result<usize, String> {
     let mut journal_files = Vec::new();
     for name in &journals {
         let path = data.join(name);
-        let file = File::open(&path).map_err(|error| read_error(&path, &error))?;
-        list.push(copy_file(&file, destination, name)?);
+        let mut file = File::open(&path).map_err(|error| read_error(&path, &error))?;
+        list.push((name.clone(), destination.add(name, &mut file)?));
         // Closing the file would release SQLite's lock, which this process may hold. So the file stays open until the pause
         // ends.
         journal_files.push(file);
     }
     for name in &names {
         let path = data.join(name);
-        let file = File::open(&path).map_err(|error| read_error(&path, &error))?;
-        list.push(copy_file(&file, destination, name)?);
+        let mut file = File::open(&path).map_err(|error| read_error(&path, &error))?;
+        if name == TOKEN_FILE_NAME {
+            list.push((name.clone(), add_tokens(&mut file, &path, &mut destination)?));
+        } else {
+            list.push((name.clone(), destination.add(name, &mut file)?));
+        }
     }
     pause.end()?;
     drop(journal_files);
-    let tokens = destination.join("tokens");
-    if tokens.exists() {
-        // Another process may have changed the file while it was copied.
-        Tokens::load(&tokens).map_err(|error| format!("the copy is not usable: {error}"))?;
-    }
     let format_line = |(name, digest): &(String, Digest)| {
         format!("{}  {name}\n", digest.to_string().trim_start_matches("sha256:"))
     };
     let text = format!("{LIST_TITLE}{}\n{}", list.len(), list.iter().map(format_line).collect::<String>());
-    let path = destination.join(LIST_FILE_NAME);
-    write_private(&mut text.as_bytes(), &path).map_err(|error| write_error(&path, &error))?;
-    sync_folder(destination)?;
+    destination.add(LIST_FILE_NAME, &mut text.as_bytes())?;
+    destination.finish()?;
     Ok(list.len())
+}
+
+/// Copies the token file. Checks the copy, because another process may change the file while it is read.
+fn add_tokens(file: &mut File, path: &Path, destination: &mut Destination) -> Result<Digest, String> {
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(|error| read_error(path, &error))?;
+    Tokens::parse(&text, path).map_err(|error| format!("the copy is not usable: {error}"))?;
+    destination.add(TOKEN_FILE_NAME, &mut text.as_bytes())
 }
 
 /// Returns the names of the files to copy: all except `SHA256SUMS` and the auxiliary files of the journals, such as
@@ -200,11 +223,11 @@ fn exchange(stream: &mut BufReader<UnixStream>, line: &str, expected: &str) -> R
 }
 
 /// Reads and checks the list of a backup.
-fn read_list(source: &Path) -> Result<Vec<(String, Digest)>, CommandError> {
-    let path = source.join(LIST_FILE_NAME);
-    let invalid = || format!("{} is not the complete list of a backup", path.display());
-    let bytes = file::read(&path, MAX_LIST_BYTES, "")?;
-    let text = String::from_utf8(bytes).map_err(|_| invalid())?;
+fn read_list(source: &Source) -> Result<Vec<(String, Digest)>, String> {
+    let invalid = || format!("{} is not the complete list of a backup", source.describe(LIST_FILE_NAME));
+    let mut text = String::new();
+    let list = source.file(LIST_FILE_NAME)?;
+    list.take(MAX_LIST_BYTES).read_to_string(&mut text).map_err(|_| invalid())?;
     let mut lines = text.lines();
     let count = lines.next().and_then(|title| title.strip_prefix(LIST_TITLE)?.parse::<usize>().ok());
     let parse = |line: &str| {
@@ -214,23 +237,17 @@ fn read_list(source: &Path) -> Result<Vec<(String, Digest)>, CommandError> {
     };
     let list: Vec<_> = lines.map(parse).collect::<Option<_>>().ok_or_else(invalid)?;
     let has_journal = list.iter().any(|(name, _)| name == JOURNAL_FILE_NAME);
-    if count == Some(list.len()) && text.ends_with('\n') && has_journal {
-        Ok(list)
-    } else {
-        Err(invalid().into())
-    }
+    if count == Some(list.len()) && text.ends_with('\n') && has_journal { Ok(list) } else { Err(invalid()) }
 }
 
 /// Copies the files into a folder inside the data folder, checks them there, and then moves them into place.
-fn fill_data_folder(source: &Path, list: &[(String, Digest)], data: &Path) -> Result<(), String> {
+fn fill_data_folder(source: &Source, list: &[(String, Digest)], data: &Path) -> Result<(), String> {
     let staging = data.join(STAGING_FOLDER_NAME);
     create_private_dir(&staging).map_err(|error| write_error(&staging, &error))?;
     for (name, digest) in list {
-        let path = source.join(name);
-        let file = File::open(&path).map_err(|error| read_error(&path, &error))?;
-        let (_, copied_digest) = copy_file(&file, &staging, name)?;
-        if copied_digest != *digest {
-            return Err(format!("{} is damaged: its digest differs from {LIST_FILE_NAME}", path.display()));
+        if copy_file(&mut source.file(name)?, &staging, name)? != *digest {
+            let damaged = source.describe(name);
+            return Err(format!("{damaged} is damaged: its digest differs from {LIST_FILE_NAME}"));
         }
     }
     let journals: Vec<_> = list.iter().filter(|(name, _)| shard_of_file_name(name).is_some()).collect();
@@ -264,56 +281,4 @@ fn mark_and_check(path: &Path) -> Result<ShardRecord, journal::JournalError> {
     } else {
         Err(journal::JournalError::CopyInterrupted)
     }
-}
-
-/// Copies an open file to a new private file. Returns its name and the digest of the copy.
-fn copy_file(mut source: &File, folder: &Path, name: &str) -> Result<(String, Digest), String> {
-    let path = folder.join(name);
-    write_private(&mut source, &path).map_err(|error| write_error(&path, &error))?;
-    let digest = File::open(&path).and_then(Digest::of_reader).map_err(|error| read_error(&path, &error))?;
-    Ok((name.to_owned(), digest))
-}
-
-fn write_private(source: &mut impl io::Read, path: &Path) -> io::Result<()> {
-    let mut file = private_file::open_options().write(true).create_new(true).open(path)?;
-    io::copy(source, &mut file)?;
-    file.sync_all()
-}
-
-/// Creates a folder, or accepts an empty one. Returns whether it is new.
-fn create_empty_dir(path: &Path) -> Result<bool, String> {
-    match fs::read_dir(path) {
-        Ok(mut entries) => match entries.next() {
-            None => Ok(false),
-            Some(_) => Err(format!("{} is not empty", path.display())),
-        },
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            create_private_dir(path).map(|()| true).map_err(|error| write_error(path, &error))
-        }
-        Err(error) => Err(read_error(path, &error)),
-    }
-}
-
-/// Removes what a failed command has written into a folder that was empty or missing before.
-fn discard(folder: &Path, is_new: bool) {
-    // Errors are ignored here, because the command reports its own error.
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-    }
-    if is_new {
-        let _ = fs::remove_dir(folder);
-    }
-}
-
-fn sync_folder(path: &Path) -> Result<(), String> {
-    File::open(path).and_then(|folder| folder.sync_all()).map_err(|error| write_error(path, &error))
-}
-
-fn read_error(path: &Path, error: &io::Error) -> String {
-    format!("cannot read {}: {}", path.display(), describe_io_error(error))
-}
-
-fn write_error(path: &Path, error: &io::Error) -> String {
-    format!("cannot write {}: {}", path.display(), describe_io_error(error))
 }
