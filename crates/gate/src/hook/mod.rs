@@ -123,6 +123,10 @@ async fn handle(options: HookOptions, started_at: Instant) -> u8 {
             hook.withdraw_own_question().await;
             return code;
         }
+        // A hub that hangs takes longer than the time that was left for it.
+        () = tokio::time::sleep_until(deadline.into()) => {
+            return output::print(&failure(hook.event(), "sayso's hub did not answer in time"));
+        }
     };
     output::print(&answer::write(hook.event(), &answer))
 }
