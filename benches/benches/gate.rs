@@ -5,9 +5,14 @@
 //! same time, and requests alternate between them, so that a busy machine slows down both. A forwarded message is one that the gate
 //! does not act on; an announced call is a `tools/call` of a tool that needs no question, or a turn of an agent with one tool call, with a
 //! hub and a listener. Goal: the gate adds less than 100 µs at the median to a forwarded message.
+//!
+//! A coding agent starts one process of `sayso hook` per event. The time from its start to the first byte that it sends to the hub is
+//! compared with a program that does nothing else. Goal: at most 20 ms at the median.
 #![allow(clippy::expect_used)]
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -15,6 +20,8 @@ use sayso_benches::binary;
 use sayso_benches::load::{BenchHub, ListenerPool, Scale, Server as _, Store};
 
 const SERVER: &str = "GATE_BENCH_SERVER";
+const HOOK: &str = "GATE_BENCH_HOOK";
+const HOOK_EVENT: &str = r#"{"session_id":"s1","cwd":"/tmp","permission_mode":"default","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"touch a"},"tool_use_id":"toolu_1"}"#;
 const LIST_TOOLS: &str = r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#;
 const NEW_SESSION: &str =
     r#"{"jsonrpc":"2.0","id":"new","method":"session/new","params":{"cwd":"/tmp","mcpServers":[]}}"#;
@@ -25,6 +32,12 @@ const PROMPT: &str = r#"{"jsonrpc":"2.0","id":1,"method":"session/prompt","param
 fn main() {
     if std::env::var_os(SERVER).is_some() {
         serve();
+        return;
+    }
+    if let Ok(hub) = std::env::var(HOOK) {
+        let mut event = String::new();
+        std::io::stdin().read_to_string(&mut event).expect("an event");
+        TcpStream::connect(hub).and_then(|mut hub| hub.write_all(b"x")).expect("the hub");
         return;
     }
     let scale = Scale::from_args();
@@ -82,6 +95,45 @@ fn main() {
         }
     }
     drop(listeners);
+    measure_hook(&sayso, folder.path(), scale.pick(200, 5));
+}
+
+/// Measures the time from the start of a hook to the first byte that it sends to the hub.
+fn measure_hook(sayso: &Path, folder: &Path, rounds: usize) {
+    // The hub reads one byte and never answers.
+    let hub = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = hub.local_addr().expect("an address").to_string();
+    let mut alone = Command::new(std::env::current_exe().expect("this program"));
+    alone.env(HOOK, &address);
+    let mut hook = Command::new(sayso);
+    hook.args(["hook", "claude", "--hub", &format!("http://{address}")]).env("XDG_RUNTIME_DIR", folder);
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..rounds {
+        for (command, times) in [&mut alone, &mut hook].into_iter().zip(&mut times) {
+            let started = Instant::now();
+            let mut child = command
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("the hook starts");
+            child.stdin.take().expect("a pipe").write_all(HOOK_EVENT.as_bytes()).expect("the hook reads");
+            let (mut stream, _) = hub.accept().expect("the hook connects");
+            stream.read_exact(&mut [0]).expect("the hook sends something");
+            times.push(started.elapsed());
+            drop(child.kill());
+            child.wait().expect("the hook ends");
+        }
+    }
+    println!("{rounds} starts of a hook, from the start to the first byte to the hub, in microseconds");
+    for (name, mut times) in
+        ["hook: a program that does nothing else", "hook: sayso hook (goal: at most 20 ms)"]
+            .into_iter()
+            .zip(times)
+    {
+        times.sort_unstable();
+        Times { sorted: times, start: Duration::ZERO }.print(name);
+    }
 }
 
 /// Answers every request at once.

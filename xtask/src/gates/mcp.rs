@@ -31,37 +31,37 @@ pub(crate) fn run(log: &StageLog) -> StageResult {
 
     let hub = Hub::start(&sayso)?;
     let listener = Listener::start(&sayso, &hub.url)?;
-    log.run(
-        in_folder(Path::new("node")).args(["compare_everything.mjs", everything]).arg(&sayso).arg(&hub.url),
-    )?;
-    let clients: [(&Path, &str); 2] = [(Path::new("node"), "ts_client.mjs"), (&python, "py_client.py")];
-    for (program, script) in clients {
-        let arguments = [hub.url.as_str(), "node", everything, "stdio"];
-        log.run(in_folder(program).arg(script).arg(&sayso).args(arguments))?;
+    let mut comparison = in_folder(Path::new("node"));
+    log.run(comparison.args(["compare_everything.mjs", everything]).arg(&sayso).arg(&hub.url))?;
+    let everything = ["node", everything, "stdio"];
+    let interpreter = python.display().to_string();
+    // The last two speak protocol 2026-07-28, with a server of the Python SDK.
+    let clients: [(&Path, &str, &[&str]); 4] = [
+        (Path::new("node"), "ts_client.mjs", &everything),
+        (&python, "py_client.py", &everything),
+        (&python, "py_modern.py", &[]),
+        (Path::new("node"), "ts_modern.mjs", &[&interpreter, "py_modern.py", "serve"]),
+    ];
+    for (program, script, server) in clients {
+        log.run(in_folder(program).arg(script).arg(&sayso).arg(&hub.url).args(server))?;
     }
     let node = node_for_conformance(&folder);
     match &node {
         None => log.print("The conformance suite was skipped, because it needs Node.js 22."),
         Some(node) => {
-            let suite = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
-            let client = format!(
-                "{} {} {} {}",
-                node.display(),
-                folder.join("conformance_client.mjs").display(),
-                sayso.display(),
-                hub.url
-            );
             for scenario in CONFORMANCE_SCENARIOS {
-                let arguments = ["client", "--command", &client, "--scenario", scenario];
-                log.run(in_folder(node).arg(suite).args(arguments))?;
+                let mut comparison = in_folder(node);
+                comparison.args(["compare_conformance.mjs", scenario]).arg(&sayso).arg(&hub.url);
+                log.run(&mut comparison)?;
             }
         }
     }
     // Without a listener, the same hosts get refusals.
     drop(listener);
-    for (program, script) in clients {
-        let arguments = [hub.url.as_str(), "node", everything, "stdio"];
-        log.run(in_folder(program).arg(script).arg(&sayso).args(arguments).env("EXPECT", "refused"))?;
+    for (program, script, server) in clients {
+        let mut client = in_folder(program);
+        client.arg(script).arg(&sayso).arg(&hub.url).args(server);
+        log.run(client.env("EXPECT", "refused"))?;
     }
     Ok(match node {
         Some(_) => StageOutcome::Passed,
@@ -84,7 +84,15 @@ fn sources() -> PathBuf {
 fn install_node_packages(log: &StageLog) -> Result<PathBuf, String> {
     let folder = root().join("target/tools/gates-mcp");
     npm::install_pinned(log, &sources(), &folder)?;
-    for file in ["compare_everything.mjs", "ts_client.mjs", "conformance_client.mjs", "py_client.py"] {
+    for file in [
+        "compare_everything.mjs",
+        "compare_conformance.mjs",
+        "conformance_client.mjs",
+        "ts_client.mjs",
+        "ts_modern.mjs",
+        "py_client.py",
+        "py_modern.py",
+    ] {
         std::fs::copy(sources().join(file), folder.join(file))
             .map_err(|error| format!("cannot copy {file}: {error}"))?;
     }

@@ -200,7 +200,7 @@ fn advice(
             display_name(&file)
         ));
     }
-    lines.extend(gate::setup::limits(harness, options).into_iter().map(str::to_owned));
+    lines.extend(gate::setup::limits(harness, options.gate.as_deref()).into_iter().map(str::to_owned));
     if matches!(scope, SetupScope::Project(_)) {
         lines.push(
             "Everybody who works in this project needs sayso on the path: without it, calls can be blocked."

@@ -2,6 +2,7 @@
 
 mod actors;
 mod faults;
+mod kill;
 mod narration;
 mod permissions;
 mod sdk;

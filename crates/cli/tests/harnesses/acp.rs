@@ -36,7 +36,7 @@ const GEMINI: Agent = Agent {
     name: "Gemini CLI",
     configure: |fixture| {
         // Its hooks do not run in this mode.
-        let environment = others::configure_gemini(fixture, "false");
+        let environment = others::configure_gemini(fixture, None);
         let program = HarnessFixture::program("gemini").display().to_string();
         let command = [&program, "--acp", "-m", "gemini-2.5-flash"].map(str::to_owned).to_vec();
         let prompt = others::script(fixture, "run_shell_command", json!({"description": "Make a file"}));

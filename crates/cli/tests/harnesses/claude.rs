@@ -1,48 +1,24 @@
 //! Claude Code, not interactive (`claude -p`).
 
-use serde_json::{Value, json};
+use serde_json::json;
+use testing::cli::KillTimer;
 use testing::scripted_model::prompt;
+use testing::terminal::ListenProcess;
 
-use crate::fixture::{HarnessFixture, Person, borrowed, sayso};
-
-const EVENTS: [&str; 16] = [
-    "SessionStart",
-    "SessionEnd",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "PostToolBatch",
-    "PermissionRequest",
-    "PermissionDenied",
-    "Notification",
-    "Elicitation",
-    "ElicitationResult",
-    "MessageDisplay",
-    "Stop",
-    "SubagentStart",
-    "SubagentStop",
-];
+use crate::fixture::{HarnessFixture, Person, borrowed};
 
 /// Configures Claude Code with our hook. Returns its environment.
 pub(crate) fn configure(fixture: &HarnessFixture, hook_options: &[&str]) -> Vec<(&'static str, String)> {
-    let mut arguments = vec!["hook", "claude"];
-    arguments.extend(hook_options);
-    let hook = json!([{"hooks": [{
-        "type": "command", "command": sayso(), "args": arguments, "timeout": 600, "onFailure": "block"
-    }]}]);
-    configure_with(fixture, &EVENTS.iter().map(|event| ((*event).to_owned(), hook.clone())).collect())
+    let environment = configure_without_hooks(fixture);
+    fixture.set_up("claude", ".claude/settings.json", hook_options);
+    environment
 }
 
 /// Configures Claude Code without our hook. Returns its environment.
 pub(crate) fn configure_without_hooks(fixture: &HarnessFixture) -> Vec<(&'static str, String)> {
-    configure_with(fixture, &json!({}))
-}
-
-fn configure_with(fixture: &HarnessFixture, hooks: &Value) -> Vec<(&'static str, String)> {
     fixture.write(
         ".claude/settings.json",
-        &json!({"hooks": hooks, "permissions": {"disableAutoMode": "disable", "defaultMode": "default"}}),
+        &json!({"permissions": {"disableAutoMode": "disable", "defaultMode": "default"}}),
     );
     let mut projects = json!({});
     projects[fixture.project().to_str().unwrap()] =
@@ -139,4 +115,31 @@ fn everything_that_claude_does_is_heard_once() {
         ["Working in project.", "I will make a file.", &run, &run, "made", "All done.", "Done."],
         "{heard:?}"
     );
+}
+
+/// A user runs `sayso setup claude` once, and `sayso listen` in a terminal.
+#[test]
+#[ignore = "needs Claude Code; run `cargo xtask gates`"]
+fn claude_asks_a_user_who_listens_to_the_personal_hub() {
+    for (typed, is_executed) in [("yes 1", true), ("no 1", false)] {
+        let fixture = HarnessFixture::start(Person::IsAbsent);
+        let mut environment = configure(&fixture, &[]);
+        // Without an address, the hook and the listener use the personal hub.
+        environment.push(("SAYSO_URL", String::new()));
+        let environment = borrowed(&environment);
+        let mut listener = ListenProcess::start_command(&["listen"], |command| {
+            command.env_clear().envs(fixture.environment(&environment))
+        });
+        listener.read_until("Listening to your personal hub.");
+        let prompt = prompt_for(&touch(fixture.marker().to_str().unwrap()));
+        let claude = fixture.spawn(&HarnessFixture::program("claude"), &["-p", &prompt], &environment);
+        let _timer = KillTimer::start(claude.id());
+        let heard = listener.read_until("ask: Type yes or no.");
+        assert!(heard.iter().any(|line| line.contains("Run: touch")), "{heard:#?}");
+        assert!(!fixture.marker().exists());
+        listener.type_line(typed);
+        let output = claude.wait_with_output().unwrap();
+        assert_eq!(fixture.marker().exists(), is_executed, "{typed}: {output:?}");
+        listener.read_until("All done.");
+    }
 }

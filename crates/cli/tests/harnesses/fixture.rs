@@ -1,10 +1,10 @@
 //! A hub with a listener, a scripted model, a home folder and a project folder, for one run of a coding agent.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use testing::cli::{KillTimer, binary};
 use testing::hub::HubProcess;
 use testing::messages::{REPLY_CAPABILITIES, clarification_reply};
@@ -86,6 +86,11 @@ impl HarnessFixture {
         self.folder.path().join("marker")
     }
 
+    /// Returns the events that the person heard.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        self.heard.lock().unwrap().clone()
+    }
+
     /// Returns the events that the person heard, as type and text.
     pub(crate) fn heard(&self) -> Vec<(String, String)> {
         let text = |event: &Value| {
@@ -112,6 +117,31 @@ impl HarnessFixture {
         let path = self.home().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content.to_string()).unwrap();
+    }
+
+    /// Connects a harness with `sayso setup`, as a user does. It changes this file. Options of the hook that `sayso setup` does
+    /// not have, such as the deadline, are added to the commands.
+    pub(crate) fn set_up(&self, harness: &str, file: &str, options: &[&str]) {
+        let (mut arguments, mut others) = (vec!["setup", harness], Vec::new());
+        for option in options.chunk_by(|_, next| !next.starts_with("--")) {
+            let is_known = matches!(option, ["--gate" | "--required", ..]);
+            (if is_known { &mut arguments } else { &mut others }).extend(option);
+        }
+        let output = self.run(Path::new(&sayso()), &arguments, &[]);
+        assert!(output.status.success(), "{output:?}");
+        let path = self.home().join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let text = if let Some(line) = text.lines().find(|line| line.starts_with("const COMMAND = ")) {
+            let command = line.trim_start_matches("const COMMAND = ").trim_end_matches(';');
+            let mut command: Vec<&str> = serde_json::from_str(command).unwrap();
+            command.extend(&others);
+            text.replace(line, &format!("const COMMAND = {};", json!(command)))
+        } else {
+            let mut document: Value = serde_json::from_str(&text).unwrap();
+            add_options(&mut document["hooks"], &others);
+            document.to_string()
+        };
+        std::fs::write(path, text).unwrap();
     }
 
     /// Returns the folder of an installed harness. `HARNESSES` is set by `cargo xtask gates`.
@@ -150,14 +180,35 @@ impl HarnessFixture {
         fixed.into_iter().chain(variables).collect()
     }
 
-    /// Runs a program in the project, with the environment of a harness and the given variables. It inherits nothing else.
-    pub(crate) fn run(&self, program: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+    /// Starts a program in the project, with the environment of a harness and the given variables. It inherits nothing else.
+    pub(crate) fn spawn(&self, program: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Child {
         let mut command = Command::new(program);
         command.args(arguments).env_clear().envs(self.environment(environment)).current_dir(self.project());
-        let child =
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Runs a program as [`Self::spawn`] does.
+    pub(crate) fn run(&self, program: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+        let child = self.spawn(program, arguments, environment);
         let _timer = KillTimer::start(child.id());
         child.wait_with_output().unwrap()
+    }
+}
+
+/// Adds options to the commands of hooks.
+fn add_options(hooks: &mut Value, options: &[&str]) {
+    match hooks {
+        Value::Array(items) => items.iter_mut().for_each(|item| add_options(item, options)),
+        Value::Object(members) => {
+            if let Some(Value::Array(arguments)) = members.get_mut("args") {
+                arguments.extend(options.iter().map(|option| json!(option)));
+            } else if let Some(Value::String(command)) = members.get_mut("command") {
+                *command = [&[command.as_str()], options].concat().join(" ");
+            } else {
+                members.values_mut().for_each(|member| add_options(member, options));
+            }
+        }
+        _ => {}
     }
 }
 

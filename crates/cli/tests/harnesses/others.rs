@@ -3,20 +3,20 @@
 use serde_json::{Value, json};
 use testing::scripted_model::prompt;
 
-use crate::fixture::{HarnessFixture, Person, borrowed, sayso};
+use crate::fixture::{HarnessFixture, Person, borrowed};
 
 /// The person's answers, the options of the hook, and whether the command is executed.
-const CASES: [(Person, &str, bool); 4] = [
-    (Person::SaysYes, "--gate risky", true),
-    (Person::SaysNo, "--gate risky", false),
-    (Person::IsSilent, "--gate risky --deadline 5", false),
-    (Person::IsAbsent, "--gate risky --required", false),
+const CASES: [(Person, &[&str], bool); 4] = [
+    (Person::SaysYes, &["--gate", "risky"], true),
+    (Person::SaysNo, &["--gate", "risky"], false),
+    (Person::IsSilent, &["--gate", "risky", "--deadline", "5"], false),
+    (Person::IsAbsent, &["--gate", "risky", "--required"], false),
 ];
 
-fn check(harness: &str, run: impl Fn(&HarnessFixture, &str) -> String) {
+fn check(harness: &str, run: impl Fn(&HarnessFixture, &[&str]) -> String) {
     for (person, options, is_executed) in CASES {
         let fixture = HarnessFixture::start(person);
-        let printed = run(&fixture, &format!("{} hook {harness} {options}", sayso()));
+        let printed = run(&fixture, options);
         assert_eq!(fixture.marker().exists(), is_executed, "{harness} {person:?}: {printed}");
         assert_eq!(
             fixture.questions(),
@@ -24,11 +24,6 @@ fn check(harness: &str, run: impl Fn(&HarnessFixture, &str) -> String) {
             "{harness} {person:?}: {printed}"
         );
     }
-}
-
-fn hooks(events: &[&str], command: &str) -> Value {
-    let hook = json!([{"hooks": [{"type": "command", "name": "sayso", "command": command}]}]);
-    events.iter().map(|event| ((*event).to_owned(), hook.clone())).collect()
 }
 
 pub(crate) fn script(fixture: &HarnessFixture, tool: &str, mut input: Value) -> String {
@@ -44,13 +39,10 @@ fn printed(output: &std::process::Output) -> String {
 /// Configures Codex with our hook. Returns its environment.
 pub(crate) fn configure_codex(
     fixture: &HarnessFixture,
-    command: &str,
+    hook_options: &[&str],
     approval_policy: &str,
     sandbox_mode: &str,
 ) -> Vec<(&'static str, String)> {
-    let events =
-        ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PermissionRequest", "Stop"];
-    fixture.write(".codex/hooks.json", &json!({"hooks": hooks(&events, command)}));
     let config = format!(
         "model = \"scripted\"\nmodel_provider = \"scripted\"\napproval_policy = \"{approval_policy}\"\n\
          sandbox_mode = \"{sandbox_mode}\"\ncheck_for_update_on_startup = false\n[analytics]\nenabled = false\n\
@@ -61,31 +53,29 @@ pub(crate) fn configure_codex(
         fixture.project().display()
     );
     let home = fixture.home().join(".codex");
+    std::fs::create_dir_all(&home).unwrap();
+    fixture.set_up("codex", ".codex/hooks.json", hook_options);
     std::fs::write(home.join("config.toml"), config).unwrap();
     vec![("CODEX_HOME", home.display().to_string())]
 }
 
-/// Configures Gemini CLI with our hook. Returns its environment.
-pub(crate) fn configure_gemini(fixture: &HarnessFixture, command: &str) -> Vec<(&'static str, String)> {
-    let events = [
-        "SessionStart",
-        "SessionEnd",
-        "BeforeAgent",
-        "AfterAgent",
-        "BeforeTool",
-        "AfterTool",
-        "Notification",
-    ];
+/// Configures Gemini CLI, with our hook if there are options for it. Returns its environment.
+pub(crate) fn configure_gemini(
+    fixture: &HarnessFixture,
+    hook_options: Option<&[&str]>,
+) -> Vec<(&'static str, String)> {
     fixture.write(
         ".gemini/settings.json",
         &json!({
             "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}},
             "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false},
             "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
-            "ide": {"hasSeenNudge": true},
-            "hooks": hooks(&events, command)
+            "ide": {"hasSeenNudge": true}
         }),
     );
+    if let Some(options) = hook_options {
+        fixture.set_up("gemini", ".gemini/settings.json", options);
+    }
     vec![
         ("GEMINI_API_KEY", "scripted".to_owned()),
         ("GOOGLE_GEMINI_BASE_URL", fixture.model.clone()),
@@ -93,21 +83,14 @@ pub(crate) fn configure_gemini(fixture: &HarnessFixture, command: &str) -> Vec<(
     ]
 }
 
-/// Configures opencode with our plugin, which calls this command. Returns its environment.
+/// Configures opencode, with our plugin if there are options for its hook. Returns its environment.
 pub(crate) fn configure_opencode(
     fixture: &HarnessFixture,
-    command: Option<&str>,
+    hook_options: Option<&[&str]>,
     permission: &str,
 ) -> Vec<(&'static str, String)> {
-    if let Some(command) = command {
-        let command: Vec<&str> = command.split(' ').collect();
-        let line = format!("const COMMAND = {};", json!(command));
-        let plugin =
-            gate::hook::OPENCODE_PLUGIN.replace(r#"const COMMAND = ["sayso", "hook", "opencode"];"#, &line);
-        assert!(plugin.contains(&line));
-        let folder = fixture.home().join(".config/opencode/plugin");
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("sayso.js"), plugin).unwrap();
+    if let Some(options) = hook_options {
+        fixture.set_up("opencode", ".config/opencode/plugins/sayso.js", options);
     }
     let model = json!({"name": "Scripted", "tool_call": true, "limit": {"context": 100_000, "output": 4000}});
     let options = json!({"baseURL": format!("{}/v1", fixture.model), "apiKey": "x"});
@@ -130,8 +113,8 @@ pub(crate) fn configure_opencode(
 #[test]
 #[ignore = "needs Codex; run `cargo xtask gates`"]
 fn codex_executes_a_risky_command_only_after_a_yes() {
-    check("codex", |fixture, command| {
-        let environment = configure_codex(fixture, command, "never", "danger-full-access");
+    check("codex", |fixture, options| {
+        let environment = configure_codex(fixture, options, "never", "danger-full-access");
         let script = script(fixture, "exec_command", json!({}));
         let arguments =
             ["exec", "--skip-git-repo-check", "--json", "--dangerously-bypass-hook-trust", &script];
@@ -142,8 +125,8 @@ fn codex_executes_a_risky_command_only_after_a_yes() {
 #[test]
 #[ignore = "needs Gemini CLI; run `cargo xtask gates`"]
 fn gemini_executes_a_risky_command_only_after_a_yes() {
-    check("gemini", |fixture, command| {
-        let environment = configure_gemini(fixture, command);
+    check("gemini", |fixture, options| {
+        let environment = configure_gemini(fixture, Some(options));
         let script = script(fixture, "run_shell_command", json!({"description": "Make a file"}));
         let arguments =
             ["-m", "gemini-2.5-flash", "-o", "stream-json", "--approval-mode", "yolo", "-p", script.as_str()];
@@ -154,10 +137,38 @@ fn gemini_executes_a_risky_command_only_after_a_yes() {
 #[test]
 #[ignore = "needs opencode; run `cargo xtask gates`"]
 fn opencode_executes_a_risky_command_only_after_a_yes() {
-    check("opencode", |fixture, command| {
-        let environment = configure_opencode(fixture, Some(command), "allow");
+    check("opencode", |fixture, options| {
+        let environment = configure_opencode(fixture, Some(options), "allow");
         let script = script(fixture, "bash", json!({"description": "Make a file"}));
         let arguments = ["run", "--format", "json", script.as_str()];
         printed(&fixture.run(&HarnessFixture::program("opencode"), &arguments, &borrowed(&environment)))
     });
+}
+
+#[test]
+#[ignore = "needs opencode; run `cargo xtask gates`"]
+fn opencode_subagents_and_failed_calls_are_heard() {
+    let fixture = HarnessFixture::start(Person::SaysYes);
+    let environment = configure_opencode(&fixture, Some(&[]), "allow");
+    let missing = fixture.project().join("missing");
+    let task = prompt(&json!([{"text": "I am the subagent."}]));
+    let script = prompt(&json!([
+        {"text": "I will read a file.", "tool": "read", "input": {"filePath": missing}},
+        {"tool": "task", "input": {"description": "Help", "prompt": task, "subagent_type": "general"}},
+        {"text": "All done."}
+    ]));
+    let arguments = ["run", "--format", "json", script.as_str()];
+    let output = fixture.run(&HarnessFixture::program("opencode"), &arguments, &borrowed(&environment));
+    let events = fixture.events();
+    let failed = |event: &&Value| event["status"] == "error" && event["tool"] == "read";
+    assert_eq!(events.iter().filter(failed).count(), 1, "{} {events:#?}", printed(&output));
+    let session_of = |text: &str| {
+        let said = events.iter().find(|event| event["chunk"] == text);
+        said.unwrap_or_else(|| panic!("{text} {events:#?}"))["session_id"].clone()
+    };
+    assert_ne!(session_of("I am the subagent."), session_of("All done."));
+    assert_eq!(session_of("I will read a file."), session_of("All done."));
+    let ended = |event: &&Value| testing::messages::short_type(event) == "session.completed";
+    let ended = events.iter().find(ended).unwrap_or_else(|| panic!("{events:#?}"));
+    assert_eq!(ended["session_id"], session_of("I am the subagent."));
 }

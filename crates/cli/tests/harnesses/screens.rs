@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::fixture::{HarnessFixture, Person, borrowed, sayso};
+use crate::fixture::{HarnessFixture, Person, borrowed};
 use crate::screen::Screen;
 use crate::{claude, others};
 
@@ -24,10 +24,6 @@ fn without_done(prompt: &str) -> String {
     prompt.replace(DONE, "All d\\u006fne.")
 }
 
-fn hook(harness: &str, options: &[&str]) -> String {
-    [&[sayso().as_str(), "hook", harness], options].concat().join(" ")
-}
-
 const CLAUDE: Interactive = Interactive {
     name: "claude",
     dialog: "Do you want to proceed?",
@@ -44,8 +40,7 @@ const CODEX: Interactive = Interactive {
     name: "codex",
     dialog: "Would you like to run the following command?",
     start: |fixture, options| {
-        let command = hook("codex", options);
-        let environment = others::configure_codex(fixture, &command, "on-request", "workspace-write");
+        let environment = others::configure_codex(fixture, options, "on-request", "workspace-write");
         let input = json!({"sandbox_permissions": "require_escalated", "justification": "May I?"});
         let prompt = others::script(fixture, "exec_command", input);
         let arguments = ["--dangerously-bypass-hook-trust", &without_done(&prompt)];
@@ -58,8 +53,8 @@ const OPENCODE: Interactive = Interactive {
     name: "opencode",
     dialog: "Permission required",
     start: |fixture, options| {
-        let command = hook("opencode", &[&["--gate", "requests"], options].concat());
-        let environment = others::configure_opencode(fixture, Some(&command), "ask");
+        let options = [&["--gate", "requests"], options].concat();
+        let environment = others::configure_opencode(fixture, Some(&options), "ask");
         let prompt = others::script(fixture, "bash", json!({"description": "Make a file"}));
         let arguments = ["--prompt", &without_done(&prompt)];
         Screen::start(fixture, &HarnessFixture::program("opencode"), &arguments, &borrowed(&environment))
@@ -71,7 +66,7 @@ const GEMINI: Interactive = Interactive {
     name: "gemini",
     dialog: "Allow execution of",
     start: |fixture, options| {
-        let environment = others::configure_gemini(fixture, &hook("gemini", options));
+        let environment = others::configure_gemini(fixture, Some(options));
         let prompt = others::script(fixture, "run_shell_command", json!({"description": "Make a file"}));
         let arguments =
             ["-m", "gemini-2.5-flash", "--approval-mode", "default", "-i", &without_done(&prompt)];
@@ -181,4 +176,10 @@ fn opencode_on_its_screen_can_be_answered_first() {
 #[ignore = "needs Gemini CLI; run `cargo xtask gates`"]
 fn gemini_on_its_screen_executes_a_risky_command_only_after_both_answers() {
     check(&GEMINI);
+}
+
+#[test]
+#[ignore = "needs Gemini CLI; run `cargo xtask gates`"]
+fn gemini_on_its_screen_asks_the_person_itself_if_nobody_listens() {
+    check_alone(&GEMINI);
 }

@@ -334,3 +334,59 @@ fn an_elicitation_goes_to_host_and_listener_and_the_first_answer_counts() {
     gate.sync();
     assert!(String::from_utf8(gate.seen_raw()).unwrap().contains("decline"));
 }
+
+#[test]
+fn a_page_that_the_server_wants_opened_can_be_agreed_to_or_refused_by_a_listener() {
+    let hub = HubProcess::start_in_memory();
+    let mut listener = Listener::connect(&hub);
+    for (id, is_yes, action) in [(1, true, "accept"), (2, false, "decline")] {
+        let mut gate = Gate::start(Some(&hub), &["--elicit"], &[]);
+        let request = json!({
+            "mode": "url", "elicitationId": "x1", "url": "https://pay.example/\u{202e}1", "message": "Please pay."
+        });
+        gate.send(&json!({"jsonrpc": "2.0", "id": id, "method": "elicit", "params": {"request": request}}));
+        gate.answer(id);
+        let question = listener.clarify(&json!(is_yes));
+        let text = question["question"].as_str().unwrap();
+        assert!(text.contains("https://pay.example/") && text.contains("Please pay."), "{text}");
+        assert!(!text.contains('\u{202e}'), "{text:?}");
+        assert_eq!(gate.next()["method"], "notifications/cancelled");
+        gate.sync();
+        let seen = String::from_utf8(gate.seen_raw()).unwrap();
+        assert!(seen.contains(&format!(r#""id":"e1","result":{{"action":"{action}"}}"#)), "{seen}");
+    }
+}
+
+#[test]
+fn tools_on_each_page_of_a_list_are_known_when_the_host_has_read_that_page() {
+    let hub = HubProcess::start_in_memory();
+    let mut listener = Listener::connect(&hub);
+    let mut gate = Gate::start_trusting(Some(&hub), TRUST, &["pages"]);
+    let list = |gate: &mut Gate, id: &str, params: &Value| {
+        gate.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": params}));
+        gate.answer(id)["result"].clone()
+    };
+    let names = |page: &Value| {
+        let tools = page["tools"].as_array().unwrap().iter();
+        tools.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let first = list(&mut gate, "first", &json!({}));
+    assert_eq!(
+        (names(&first), &first["nextCursor"]),
+        (vec!["delete".into(), "write".into(), "read".into()], &json!("3"))
+    );
+    // `input` only reads, too, but is on the second page.
+    gate.call(1, "read", &json!({}));
+    assert_eq!(gate.answer(1)["result"]["content"][0]["text"], "read done");
+    gate.call(2, "input", &json!({}));
+    let question = listener.answer("reject");
+    assert!(question["consequence"].as_str().unwrap().contains("has not described this tool"), "{question}");
+    refusal(&gate.answer(2));
+    let second = list(&mut gate, "second", &json!({"cursor": "3"}));
+    assert_eq!(names(&second)[0], "input");
+    for (id, tool) in [(3, "input"), (4, "read")] {
+        gate.call(id, tool, &json!({}));
+        assert!(gate.answer(id)["result"]["isError"].is_null(), "{tool} needs no question");
+    }
+    assert_eq!(gate.seen_calls().len(), 3);
+}

@@ -3,7 +3,7 @@
 Usage: server.py LOG [MODE…]
 Modes: no-annotations, redefine (each list describes the tools differently), ignore-eof, exit-7, lie (all tools say that they only
 read), garbage (prints text that is not JSON), huge (one line longer than the gate inspects), answer-first (answers calls
-that it has not received)."""
+that it has not received), pages (lists the tools in pages of three)."""
 
 import json
 import os
@@ -69,7 +69,13 @@ def call(params):
 def result(message):
     method, params = message["method"], message.get("params", {})
     if method == "tools/list":
-        return {"tools": tools()}
+        if "pages" not in MODES:
+            return {"tools": tools()}
+        first = int(params.get("cursor", 0))
+        page = {"tools": tools()[first : first + 3]}
+        if first + 3 < len(tools()):
+            page["nextCursor"] = str(first + 3)
+        return page
     if method == "tools/call":
         return call(params)
     if method == "tasks/get":

@@ -216,6 +216,31 @@ fn broken_configurations_are_problems() {
 }
 
 #[test]
+fn doctor_says_what_cannot_be_gated() {
+    let home = Home::new();
+    let notes = || home.run(&["doctor"]).stdout;
+    for (harness, name, limit) in [
+        ("claude", "Claude Code", "starts without these hooks if you use --bare"),
+        ("codex", "Codex", "`codex exec` never asks for permission"),
+        ("gemini", "Gemini CLI", "In ACP mode, which editors use, Gemini CLI calls no hooks"),
+        ("opencode", "opencode", "`opencode run` rejects opencode's own permission questions"),
+        ("vscode", "VS Code", "Hooks are a preview feature"),
+        ("cursor", "Cursor", "do not know failClosed"),
+    ] {
+        let has_limit = |notes: &str| {
+            lines(notes, "note")
+                .iter()
+                .any(|line| line.starts_with(&format!("{name}: ")) && line.contains(limit))
+        };
+        assert!(!has_limit(&notes()), "{harness}");
+        assert_eq!(home.run(&["setup", harness]).exit_code, 0);
+        assert!(has_limit(&notes()), "{harness}: {}", notes());
+    }
+    assert_eq!(home.run(&["setup", "codex", "--gate", "risky"]).exit_code, 0);
+    assert!(!notes().contains("`codex exec` never asks"));
+}
+
+#[test]
 fn servers_and_copies_of_sayso_are_told_apart() {
     let home = Home::new();
     home.write(".cursor/mcp.json", "{\"mcpServers\": {\"files\": {\"command\": \"x\"}}}");

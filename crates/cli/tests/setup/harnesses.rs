@@ -49,6 +49,7 @@ fn claude_code_gets_hooks_that_fail_closed() {
         "PreToolUse",
         "PostToolUse",
         "PostToolUseFailure",
+        "PostToolBatch",
         "PermissionRequest",
         "PermissionDenied",
         "Notification",
@@ -56,6 +57,7 @@ fn claude_code_gets_hooks_that_fail_closed() {
         "ElicitationResult",
         "MessageDisplay",
         "Stop",
+        "StopFailure",
         "SubagentStart",
         "SubagentStop",
     ];
@@ -250,7 +252,7 @@ fn setup_says_what_a_version_cannot_do() {
         ("codex", &[][..], "type /hooks"),
         ("codex", &[], "`codex exec` never asks"),
         ("gemini", &[], "In ACP mode"),
-        ("opencode", &[], "permission questions stay on its screen"),
+        ("opencode", &[], "`opencode run` rejects"),
         ("vscode", &[], "chat.hookFilesLocations"),
     ] {
         let output = home.run(&[&["setup", harness], arguments].concat());

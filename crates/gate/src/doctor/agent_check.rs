@@ -2,8 +2,8 @@
 
 use crate::setup::{
     Harness, HookState, InstalledVersion, McpClient, McpServerState, SetupError, SetupScope,
-    are_hooks_disabled, are_hooks_trusted, forbids_user_hooks, hook_state, installed_version, mcp_servers,
-    version_problem,
+    are_hooks_disabled, are_hooks_trusted, forbids_user_hooks, hook_state, installed_version, limits,
+    mcp_servers, version_problem,
 };
 
 use super::{Doctor, Finding, Severity, program_search};
@@ -88,6 +88,8 @@ fn check_hooks(
         findings.push(Finding::ok(format!("{name} is set up, in {}.{version}", file.display())));
     }
     findings.extend(outdated_programs(doctor, &name, &repair, &state.programs));
+    let limits = limits(harness, state.gate.as_deref());
+    findings.extend(limits.into_iter().map(|limit| Finding::note(format!("{name}: {limit}"))));
     findings
 }
 
@@ -257,7 +259,11 @@ mod tests {
         let plan = SetupPlan::install_hooks(Harness::Claude, &folders, &SetupScope::User, &program, &options)
             .unwrap();
         plan.apply().unwrap();
-        let severities = |home| findings(home).iter().map(|finding| finding.severity).collect::<Vec<_>>();
+        let severities = |home| {
+            let severities = findings(home).into_iter().map(|finding| finding.severity);
+            // The notes are about the limits of Claude Code.
+            severities.filter(|severity| *severity != Severity::Note).collect::<Vec<_>>()
+        };
         assert_eq!(severities(home.path()), [Severity::Ok], "{:?}", findings(home.path()));
         for (text, expected) in [
             ("{\"allowManagedHooksOnly\": true}", Severity::Problem),

@@ -41,32 +41,71 @@ impl HookAnswer {
         Self::Deny { reason: reason.into(), is_stop: false }
     }
 
-    /// Returns the answer after a failure: the harness's own permission request stays open, other gated calls are refused.
-    pub(super) fn failure(event: &HookEvent, is_gated: bool, reason: &str) -> Self {
+    /// Returns the answer after a failure: the harness's own permission request stays open unless `is_required` is set, and
+    /// other gated calls are refused.
+    pub(super) fn failure(event: &HookEvent, is_gated: bool, is_required: bool, reason: &str) -> Self {
         match event.kind {
-            EventKind::PermissionRequest => Self::NoOpinion,
+            EventKind::PermissionRequest if !is_required => Self::NoOpinion,
+            EventKind::Elicitation if is_required => Self::ElicitationDeclined,
             _ if is_gated => Self::deny(format!("Not permitted: {reason}.")),
             _ => Self::NoOpinion,
         }
     }
 }
 
+const UNREADABLE: &str = "Not permitted: sayso could not read the event of this hook.";
+
 /// Returns the answer to an event that cannot be read. If calls may be gated, the exit code blocks it, because it may be one
-/// of them. Otherwise the harness's own permission request, if it is one, stays open.
-pub(super) fn unreadable_event(harness: Harness, gate: Gate) -> PrintedAnswer {
-    let reason = "Not permitted: sayso could not read the event of this hook.";
+/// of them. Otherwise the harness's own permission request, if it is one, stays open, unless `is_required` is set. `text` is
+/// what was read.
+pub(super) fn unreadable_event(
+    harness: Harness,
+    gate: Gate,
+    is_required: bool,
+    text: Option<&[u8]>,
+) -> PrintedAnswer {
+    let may_be_gated = gate != Gate::Requests || (is_required && harness.has_permission_requests());
     let json = match harness {
         Harness::Cursor => write_object(|out| {
-            out.text_members([("permission", "deny"), ("user_message", reason), ("agent_message", reason)]);
+            let (user, agent) = (("user_message", UNREADABLE), ("agent_message", UNREADABLE));
+            out.text_members([("permission", "deny"), user, agent]);
         }),
-        Harness::OpenCode => decision("deny", reason),
-        _ if gate == Gate::Requests => return PrintedAnswer { json: "{}".to_owned(), exit_code: 0 },
-        Harness::Gemini => decision("deny", reason),
+        Harness::OpenCode => decision("deny", UNREADABLE),
+        _ if !may_be_gated => return PrintedAnswer { json: "{}".to_owned(), exit_code: 0 },
+        Harness::Gemini => decision("deny", UNREADABLE),
+        // Claude Code ignores the exit code of a hook for its permission requests.
+        Harness::Claude if is_required && text.is_some_and(is_permission_request) => {
+            permission_denied(UNREADABLE)
+        }
         Harness::Claude | Harness::Codex | Harness::VsCode => {
             return PrintedAnswer { json: "{}".to_owned(), exit_code: 2 };
         }
     };
     PrintedAnswer { json, exit_code: 0 }
+}
+
+/// Whether an event that cannot be read is certainly a permission request. An argument of another call can also contain such
+/// a member, so each one must name it.
+fn is_permission_request(text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text);
+    let mut names = text.split(r#""hook_event_name""#).skip(1).peekable();
+    let is_name = |rest: &str| {
+        let value = rest.trim_start().strip_prefix(':').map(str::trim_start);
+        value.is_some_and(|value| value.starts_with(r#""PermissionRequest""#))
+    };
+    names.peek().is_some() && names.all(is_name)
+}
+
+/// Writes the answer that refuses an unreadable permission request.
+fn permission_denied(reason: &str) -> String {
+    write_object(|out| {
+        out.key("hookSpecificOutput");
+        out.object(|out| {
+            out.plain_member("hookEventName", "PermissionRequest");
+            out.key("decision");
+            out.object(|out| out.text_members([("behavior", "deny"), ("message", reason)]));
+        });
+    })
 }
 
 /// Writes an answer in the dialect of the event's harness.

@@ -245,7 +245,7 @@ fn read_call(harness: Harness, name: &str, root: &JsonValue<'_>) -> Option<ToolC
         }
     };
     let input = OwnedDoc::read(&input).ok()?;
-    let digest = effect_digest(&tool, &input.doc().root());
+    let digest = effect_digest(harness, &tool, &input.doc().root());
     let is_bindable = input.source().len() <= MAX_BOUND_BYTES
         && input.doc().root().kind() == JsonKind::Object
         && action_digest(&tool, input.source()).is_ok();
@@ -261,14 +261,13 @@ fn read_call(harness: Harness, name: &str, root: &JsonValue<'_>) -> Option<ToolC
     Some(ToolCall { tool, id, input, digest, bound_arguments, assessment })
 }
 
-/// Returns the digest of a tool and its arguments, without the description of a command: it is not executed, and Codex adds
-/// it only to its permission requests.
-fn effect_digest(tool: &str, input: &JsonValue<'_>) -> String {
-    let has_command = input.member("command").is_some();
+/// Returns the digest of a tool and its arguments, without those that have no effect.
+fn effect_digest(harness: Harness, tool: &str, input: &JsonValue<'_>) -> String {
+    let has_comment = harness.shell_with_description() == Some(tool);
     let mut kept = TapeWriter::default();
     kept.open_object();
     for (name, value) in input.members() {
-        if !(has_command && name.is_text("description")) {
+        if !(has_comment && name.is_text("description")) {
             kept.copy_key(&name);
             kept.copy(&value);
         }

@@ -69,6 +69,17 @@ impl Harness {
         matches!(self, Self::Claude | Self::Codex | Self::OpenCode)
     }
 
+    /// Returns the shell tool whose argument `description` is only a comment on the command. It is not executed, and Codex
+    /// adds it only to its permission requests. For any other tool it can have an effect.
+    pub(super) fn shell_with_description(self) -> Option<&'static str> {
+        match self {
+            Self::Claude | Self::Codex => Some("Bash"),
+            Self::Gemini => Some("run_shell_command"),
+            Self::OpenCode => Some("bash"),
+            Self::Cursor | Self::VsCode => None,
+        }
+    }
+
     /// Returns the gate if none is given: the harness's own permission requests where it has them, otherwise risky calls.
     /// opencode has them, but permits everything unless it is configured otherwise.
     pub fn default_gate(self) -> Gate {

@@ -66,7 +66,7 @@ pub fn run(options: HookOptions, started_at: Instant) -> u8 {
     output::answer_on_panic();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else {
-        return output::print(&answer::unreadable_event(options.harness, options.gate()));
+        return output::print(&options.unreadable_event(None));
     };
     let code = runtime.block_on(handle(options, started_at));
     // The thread that reads standard input may still be blocked.
@@ -84,6 +84,10 @@ impl HookOptions {
         self.gate.unwrap_or(self.harness.default_gate())
     }
 
+    fn unreadable_event(&self, text: Option<&[u8]>) -> answer::PrintedAnswer {
+        answer::unreadable_event(self.harness, self.gate(), self.is_required, text)
+    }
+
     fn deadline(&self) -> Duration {
         self.deadline.unwrap_or(self.harness.default_deadline())
     }
@@ -94,26 +98,34 @@ async fn handle(options: HookOptions, started_at: Instant) -> u8 {
     let deadline = started_at + options.deadline();
     let give_up_at = deadline.checked_sub(ANSWER_MARGIN).unwrap_or(started_at);
     let (harness, gate) = (options.harness, options.gate());
-    output::set_fallback(answer::unreadable_event(harness, gate));
-    let event = tokio::select! {
-        text = read_stdin() => text.and_then(|text| HookEvent::parse(harness, &text)),
+    output::set_fallback(options.unreadable_event(None));
+    let text = tokio::select! {
+        text = read_stdin() => text,
         () = signals.received() => None,
         () = tokio::time::sleep_until(give_up_at.into()) => None,
     };
-    let Some(event) = event else { return output::print(&answer::unreadable_event(harness, gate)) };
+    let readable = text.as_deref().and_then(|text| std::str::from_utf8(text).ok());
+    let Some(event) = readable.and_then(|text| HookEvent::parse(harness, text)) else {
+        return output::print(&options.unreadable_event(text.as_deref()));
+    };
     let is_gated = event.is_gated(gate);
-    output::set_fallback(answer::write(&event, &HookAnswer::failure(&event, is_gated, "sayso hook failed")));
+    let failure = |event: &HookEvent, reason: &str| {
+        answer::write(event, &HookAnswer::failure(event, is_gated, options.is_required, reason))
+    };
+    output::set_fallback(failure(&event, "sayso hook failed"));
     panic_if_asked();
     let mut hook = Hook::new(HubAccess::find(&options), event, gate, started_at, give_up_at);
     let answer = tokio::select! {
         answer = answer_event(&mut hook, &options) => answer,
         () = signals.received() => {
-            let reason = "the hook was interrupted";
-            let answer = HookAnswer::failure(hook.event(), is_gated, reason);
             // The answer goes first: the harness may kill the process at any moment.
-            let code = output::print(&answer::write(hook.event(), &answer));
+            let code = output::print(&failure(hook.event(), "the hook was interrupted"));
             hook.withdraw_own_question().await;
             return code;
+        }
+        // A hub that hangs takes longer than the time that was left for it.
+        () = tokio::time::sleep_until(deadline.into()) => {
+            return output::print(&failure(hook.event(), "sayso's hub did not answer in time"));
         }
     };
     output::print(&answer::write(hook.event(), &answer))
@@ -135,7 +147,7 @@ async fn answer_event(hook: &mut Hook, options: &HookOptions) -> HookAnswer {
 }
 
 /// Reads standard input in a thread, because a harness that never closes it must not delay the deadline.
-async fn read_stdin() -> Option<String> {
+async fn read_stdin() -> Option<Vec<u8>> {
     let (sender, receiver) = oneshot::channel();
     std::thread::Builder::new()
         .spawn(move || {
@@ -146,7 +158,7 @@ async fn read_stdin() -> Option<String> {
             drop(sender.send(is_complete.then_some(text)));
         })
         .ok()?;
-    String::from_utf8(receiver.await.ok()??).ok()
+    receiver.await.ok()?
 }
 
 /// Panics in a debug build if a test asks for it, to show that the answer is valid even then.

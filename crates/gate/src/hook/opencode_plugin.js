@@ -34,12 +34,71 @@ async function tell(event) {
 
 export const Sayso = async ({ directory, client }) => {
   const spoken = new Set();
-  const base = (name, session) => ({ hook_event_name: name, session_id: session ?? "unknown", cwd: directory });
+  /** Calls that sayso or opencode refused, so that they were not made. */
+  const refused = new Set();
+  /** Calls for which opencode asks for permission, by the id of the request. */
+  const requested = new Map();
+  /** Promises of the parents of sessions. A session with a parent belongs to a subagent. */
+  const parents = new Map();
+
+  function parentOf(session) {
+    if (!parents.has(session)) {
+      const found = client.session.get({ path: { id: session } });
+      parents.set(session, found.then((answer) => answer.data?.parentID, () => undefined));
+    }
+    return parents.get(session);
+  }
+
+  /** Returns the members that all events have. For a subagent, the session is that of the first agent. */
+  async function base(name, session) {
+    const event = { hook_event_name: name, session_id: session ?? "unknown", cwd: directory };
+    if (!session) return event;
+    const seen = new Set([session]);
+    for (let parent = await parentOf(session); parent && !seen.has(parent); parent = await parentOf(parent)) {
+      seen.add(parent);
+      event.session_id = parent;
+      event.agent_id = session;
+    }
+    return event;
+  }
+
+  async function start({ id, parentID }) {
+    parents.set(id, Promise.resolve(parentID));
+    await tell(await base(parentID ? "SubagentStart" : "SessionStart", id));
+  }
+
+  async function stop(session) {
+    await tell(await base((await parentOf(session)) ? "SubagentStop" : "Stop", session));
+  }
+
+  async function fail({ sessionID, error }) {
+    // The person stopped the agent, or it is not about a session.
+    if (!sessionID || error?.name === "MessageAbortedError") return;
+    const message = error?.data?.message ?? error?.name ?? "unknown error";
+    await tell({ ...(await base("Notification", sessionID)), message: `Error: ${message}` });
+  }
+
+  /** Tells a text of the agent, or a call that failed. Other events tell the calls that did not. */
+  async function tellPart(part) {
+    const isCall = part?.type === "tool" && part.state?.status === "error";
+    const isText = part?.type === "text" && !part.synthetic && part.time?.end;
+    if ((!isCall && !isText) || spoken.has(part.id)) return;
+    spoken.add(part.id);
+    if (isText) {
+      const text = { message_id: part.id, index: 0, final: true, delta: part.text };
+      await tell({ ...(await base("MessageDisplay", part.sessionID)), ...text });
+    } else if (!refused.has(part.callID)) {
+      const call = { tool_name: part.tool, tool_input: part.state.input ?? {}, tool_use_id: part.callID };
+      const event = await base("PostToolUseFailure", part.sessionID);
+      await tell({ ...event, ...call, error: String(part.state.error ?? "") });
+    }
+  }
 
   /** Answers opencode's own permission request, if a person answered. */
   async function answerRequest(request) {
     const { id, sessionID, permission, metadata, tool } = request;
-    const event = { ...base("PermissionRequest", sessionID), tool_name: permission, tool_input: metadata ?? {} };
+    const call = { tool_name: permission, tool_input: metadata ?? {} };
+    const event = { ...(await base("PermissionRequest", sessionID)), ...call };
     if (tool?.callID) event.tool_use_id = tool.callID;
     let answer;
     try {
@@ -61,35 +120,38 @@ export const Sayso = async ({ directory, client }) => {
   return {
     event: async ({ event }) => {
       const { type, properties } = event;
-      if (type === "session.created") await tell(base("SessionStart", properties.info?.id));
-      else if (type === "session.deleted") await tell(base("SessionEnd", properties.info?.id));
-      else if (type === "session.idle") await tell(base("Stop", properties.sessionID));
-      else if (type === "permission.asked") answerRequest(properties);
-      else if (type === "message.part.updated") {
-        const part = properties.part;
-        if (part?.type !== "text" || part.synthetic || !part.time?.end || spoken.has(part.id)) return;
-        spoken.add(part.id);
-        await tell({
-          ...base("MessageDisplay", part.sessionID), message_id: part.id, index: 0, final: true, delta: part.text,
-        });
+      if (type === "session.created") await start(properties.info);
+      else if (type === "session.deleted") await tell(await base("SessionEnd", properties.info?.id));
+      else if (type === "session.idle") await stop(properties.sessionID);
+      else if (type === "session.error") await fail(properties);
+      else if (type === "message.part.updated") await tellPart(properties.part);
+      else if (type === "permission.asked") {
+        if (properties.tool?.callID) requested.set(properties.id, properties.tool.callID);
+        answerRequest(properties);
+      } else if (type === "permission.replied") {
+        const call = requested.get(properties.requestID);
+        requested.delete(properties.requestID);
+        if (call && properties.reply === "reject") refused.add(call);
       }
     },
     "tool.execute.before": async (input, output) => {
       const call = { tool_name: input.tool, tool_input: output.args, tool_use_id: input.callID };
       let answer;
       try {
-        answer = await hook({ ...base("PreToolUse", input.sessionID), ...call });
+        answer = await hook({ ...(await base("PreToolUse", input.sessionID)), ...call });
       } catch (error) {
+        refused.add(input.callID);
         throw new Error(`Not permitted: sayso could not be asked (${error.message}).`);
       }
       // Anything but these two answers stops the call.
       if (answer.decision !== "allow" && answer.decision !== "none") {
+        refused.add(input.callID);
         throw new Error(answer.reason ?? "Not permitted.");
       }
     },
     "tool.execute.after": async (input, output) => {
       const call = { tool_name: input.tool, tool_input: input.args ?? {}, tool_use_id: input.callID };
-      await tell({ ...base("PostToolUse", input.sessionID), ...call, tool_response: String(output?.output ?? "") });
+      await tell({ ...(await base("PostToolUse", input.sessionID)), ...call, tool_response: String(output?.output ?? "") });
     },
   };
 };

@@ -168,14 +168,18 @@ impl<'d> ToolCallRequest<'d> {
         })
     }
 
-    /// Returns the canonical form of the members of `params` besides the name, the arguments, the progress token and these, or
-    /// `None` if there are no others.
-    pub(crate) fn other_params(&self, without: &[&str]) -> Result<Option<String>, Ambiguous> {
+    /// Returns the canonical form of the members of `params` besides the name, the arguments, the progress token, these members,
+    /// and these members of `_meta`, or `None` if there are no others.
+    pub(crate) fn other_params(
+        &self,
+        without: &[&str],
+        without_meta: &[&str],
+    ) -> Result<Option<String>, Ambiguous> {
         let left_out: Vec<_> = ["name", "arguments"].iter().chain(without).map(|name| [*name]).collect();
+        let token = self.progress_token.map(|_| "progressToken");
+        let meta: Vec<_> = without_meta.iter().copied().chain(token).map(|name| ["_meta", name]).collect();
         let mut excluded: Vec<&[&str]> = left_out.iter().map(|path| &path[..]).collect();
-        if self.progress_token.is_some() {
-            excluded.push(&["_meta", "progressToken"]);
-        }
+        excluded.extend(meta.iter().map(|path| &path[..]));
         for (key, value) in self.params.members() {
             let key = key.text().unwrap_or_default();
             if left_out.iter().any(|[name]| *name == key) {
@@ -185,12 +189,18 @@ impl<'d> ToolCallRequest<'d> {
                 canonicalize_exact(&value).map_err(|_| Ambiguous)?;
                 continue;
             }
-            // Metadata that consists only of the token counts as none.
-            if value.members().count() == usize::from(self.progress_token.is_some()) {
+            // Nobody looks at the members that are left out, so one that appears twice would be noticed nowhere else.
+            let count = |name: &str| value.members().filter(|(key, _)| key.is_text(name)).count();
+            if meta.iter().any(|[_, name]| count(name) > 1) {
+                return Err(Ambiguous);
+            }
+            let is_left_out = |key: &JsonValue<'_>| meta.iter().any(|[_, name]| key.is_text(name));
+            // Metadata of which nothing is left counts as none.
+            if value.members().all(|(key, _)| is_left_out(&key)) {
                 excluded.push(&["_meta"]);
             }
             for (key, value) in value.members() {
-                if self.progress_token.is_none() || !key.is_text("progressToken") {
+                if !is_left_out(&key) {
                     canonicalize_exact(&value).map_err(|_| Ambiguous)?;
                 }
             }

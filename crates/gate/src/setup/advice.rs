@@ -1,6 +1,6 @@
 //! Explains in plain language what sayso cannot do with a harness.
 
-use super::{Harness, HookOptions, InstalledVersion, Version};
+use super::{Harness, InstalledVersion, Version};
 
 /// The first version of Claude Code that blocks a call if a hook fails (`onFailure`).
 pub const CLAUDE_ON_FAILURE: Version = Version::new(2, 1, 295);
@@ -34,9 +34,9 @@ pub fn version_problem(harness: Harness, version: &InstalledVersion) -> Option<S
     }
 }
 
-/// Returns the limits of a harness, whatever its version.
-pub fn limits(harness: Harness, options: &HookOptions) -> Vec<&'static str> {
-    let gates_only_requests = options.gate.as_deref().is_none_or(|gate| gate == "requests");
+/// Returns the limits of a harness, whatever its version. `gate` is the option of its hooks, if there is one.
+pub fn limits(harness: Harness, gate: Option<&str>) -> Vec<&'static str> {
+    let gates_only_requests = gate.is_none_or(|gate| gate == "requests");
     match harness {
         Harness::Claude => vec![
             "Claude Code starts without these hooks if you use --bare, or --setting-sources without their source, or set disableAllHooks.",
@@ -66,7 +66,7 @@ pub fn limits(harness: Harness, options: &HookOptions) -> Vec<&'static str> {
             "VS Code also reads the hooks in .claude/settings.json. If Claude Code is set up too, switch them off for VS Code in its setting chat.hookFilesLocations.",
         ],
         Harness::OpenCode => vec![
-            "opencode's own permission questions stay on its screen, because it does not pass them to plugins. sayso can stop a call before it runs.",
+            "`opencode run` rejects opencode's own permission questions by itself, without asking anybody. On its screen and as a server, you can answer them in sayso, too.",
         ],
     }
 }

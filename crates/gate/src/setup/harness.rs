@@ -64,6 +64,7 @@ const CLAUDE_EVENTS: &[HookEvent] = &[
     gate("PreToolUse"),
     narration("PostToolUse"),
     narration("PostToolUseFailure"),
+    narration("PostToolBatch"),
     gate("PermissionRequest"),
     narration("PermissionDenied"),
     narration("Notification"),
@@ -71,6 +72,7 @@ const CLAUDE_EVENTS: &[HookEvent] = &[
     narration("ElicitationResult"),
     narration("MessageDisplay"),
     narration("Stop"),
+    narration("StopFailure"),
     narration("SubagentStart"),
     narration("SubagentStop"),
 ];

@@ -21,6 +21,8 @@ pub struct HookState {
     pub missing: Vec<String>,
     /// The programs that the hooks start.
     pub programs: Vec<String>,
+    /// Which calls they gate, if an option says so.
+    pub gate: Option<String>,
     /// Whether the configuration switches all hooks off.
     pub is_disabled: bool,
 }
@@ -85,7 +87,9 @@ pub(crate) fn inspect(harness: Harness, text: &str) -> Result<HookState, String>
         let list = if found.is_empty() { &mut state.missing } else { &mut state.present };
         list.push(event.name.to_owned());
         for hook in found {
-            if let Some(program) = command_words(&hook).and_then(|words| words.into_iter().next())
+            let words = command_words(&hook).unwrap_or_default();
+            state.gate = words.iter().skip_while(|word| *word != "--gate").nth(1).cloned();
+            if let Some(program) = words.into_iter().next()
                 && !state.programs.contains(&program)
             {
                 state.programs.push(program);

@@ -96,6 +96,10 @@ fn a_signal_withdraws_the_question_and_permits_nothing() {
         assert_eq!(hook.finish(), json!({}));
         let resolution = listener.wait_for_resolution(&token);
         assert!(resolution.to_string().contains("cancelled"), "{resolution}");
+        let hook = fixture.spawn(&["claude", "--required"], &permission_request("rm a"));
+        listener.wait_for_question();
+        send_signal(&hook.pid(), signal);
+        assert_eq!(hook.finish(), denied("Not permitted: the hook was interrupted."));
         let gated = ["claude", "--gate", "all"];
         let hook = fixture.spawn(&gated, &bash_event("PreToolUse", "rm a", &format!("toolu{signal}")));
         listener.wait_for_question();
@@ -117,6 +121,8 @@ fn a_panic_still_prints_an_answer() {
             pre_tool("deny", "Not permitted: sayso hook failed."),
         ),
         (&["claude"], bash_event("PostToolUse", "ls", "toolu_1"), json!({})),
+        (&["claude", "--required"], permission_request("rm a"), denied("Not permitted: sayso hook failed.")),
+        (&["claude", "--required"], bash_event("PostToolUse", "ls", "toolu_1"), json!({})),
     ] {
         let mut command = fixture.command(arguments);
         let hook = RunningHook::spawn(command.env("SAYSO_HOOK_PANIC", "1"), event.to_string().as_bytes());
@@ -135,6 +141,30 @@ fn a_harness_that_does_not_close_standard_input_gets_an_answer() {
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), b"{}\n".as_slice()));
     drop(stdin);
+}
+
+/// Arguments that are nested too deeply are an example.
+#[test]
+fn with_required_a_permission_request_that_cannot_be_read_is_refused() {
+    let fixture = HookFixture::start();
+    let nested = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
+    let unreadable = |event: &Value| event.to_string().replace(r#""rm a""#, &nested);
+    let run = |arguments: &[&str], event: &str| {
+        RunningHook::spawn(&mut fixture.command(arguments), event.as_bytes()).finish_with_code()
+    };
+    let request = unreadable(&permission_request("rm a"));
+    let call = unreadable(&bash_event("PreToolUse", "rm a", "toolu_1"));
+    let blocked = (json!({}), Some(2));
+    // Claude Code ignores the exit code for permission requests.
+    let reason = "Not permitted: sayso could not read the event of this hook.";
+    assert_eq!(run(&["claude", "--required"], &request), (denied(reason), Some(0)));
+    assert_eq!(run(&["codex", "--required"], &request), blocked);
+    assert_eq!(run(&["claude", "--required"], &call), blocked);
+    assert_eq!(run(&["claude", "--required"], "{"), blocked);
+    assert_eq!(run(&["claude"], &request), (json!({}), Some(0)));
+    // Arguments that imitate a permission request do not change the answer to a call.
+    let hidden = call.replace(r#""command""#, r#""hook_event_name":"PermissionRequest","command""#);
+    assert_eq!(run(&["claude", "--required", "--gate", "all"], &hidden), blocked);
 }
 
 #[test]

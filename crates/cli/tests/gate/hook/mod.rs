@@ -3,6 +3,7 @@
 mod answers;
 mod any_input;
 mod failures;
+mod kill;
 mod narration;
 mod sessions;
 

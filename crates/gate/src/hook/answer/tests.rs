@@ -125,3 +125,33 @@ fn the_same_command_has_the_same_digest_in_a_call_and_in_a_request() {
         digest(Harness::Codex, &CODEX_CALL.replace("touch m", "touch n"))
     );
 }
+
+/// A yes to a call must not cover another call, so only a comment may differ.
+#[test]
+fn a_description_is_a_part_of_the_call_unless_it_only_comments_on_a_shell_command() {
+    let digest = |harness, tool: &str, description: &str| {
+        let event = CLAUDE_CALL.replace("\"Bash\"", &format!("\"{tool}\"")).replace(
+            r#"{"command":"touch m"}"#,
+            &format!(r#"{{"command":"send","description":"{description}"}}"#),
+        );
+        let event =
+            if harness == Harness::Gemini { event.replace("PreToolUse", "BeforeTool") } else { event };
+        HookEvent::parse(harness, &event).unwrap().call.unwrap().digest
+    };
+    for (harness, tool, is_comment) in [
+        (Harness::Claude, "Bash", true),
+        (Harness::Codex, "Bash", true),
+        (Harness::Gemini, "run_shell_command", true),
+        (Harness::OpenCode, "bash", true),
+        (Harness::Claude, "bash", false),
+        (Harness::Claude, "mcp__jira__create", false),
+        (Harness::Claude, "run_shell_command", false),
+        (Harness::Codex, "mcp__jira__create", false),
+        (Harness::Gemini, "jira_create", false),
+        (Harness::OpenCode, "jira_create", false),
+        (Harness::VsCode, "run_in_terminal", false),
+    ] {
+        let is_same = digest(harness, tool, "a") == digest(harness, tool, "b");
+        assert_eq!(is_same, is_comment, "{harness:?} {tool}");
+    }
+}

@@ -39,6 +39,13 @@ use super::outcome::CallOutcome;
 use super::tools::{AskReason, Tools, Verdict};
 use crate::phrases::{GateText, Language, texts};
 
+/// Metadata that each request of protocol 2026-07-28 has. A yes is bound to it, but it is not read aloud.
+const PROTOCOL_META: [&str; 3] = [
+    "io.modelcontextprotocol/protocolVersion",
+    "io.modelcontextprotocol/clientInfo",
+    "io.modelcontextprotocol/clientCapabilities",
+];
+
 /// The number of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct QuestionId(u64);
@@ -313,7 +320,7 @@ impl GateCore {
         };
         let length = |text: &str| (text.len() as u64).to_be_bytes();
         let hash = |without: &[&str]| {
-            let others = request.other_params(without).ok()?.unwrap_or_default();
+            let others = request.other_params(without, &[]).ok()?.unwrap_or_default();
             Some(Digest::of_parts([
                 &length(&self.server)[..],
                 self.server.as_bytes(),
@@ -333,10 +340,12 @@ impl GateCore {
             make_harmless(&request.tool, 100, Language::English),
         );
         // Metadata is announced only where it is a part of what a person agrees to.
-        let others = request.other_params(if reason.is_some() { &[] } else { &["_meta"] }).ok().flatten();
+        let without: &[&str] = if reason.is_some() { &[] } else { &["_meta"] };
+        let others = request.other_params(without, &[]).ok().flatten();
+        let spoken = request.other_params(without, &PROTOCOL_META).ok().flatten();
         let words_in = |language| {
             let words = describe_arguments(request.arguments_value.as_ref(), language);
-            match &others {
+            match &spoken {
                 Some(others) => Some(describe_other_params(others, words, language)),
                 None => words,
             }

@@ -25,7 +25,7 @@ impl GateCore {
                 effects,
             );
         }
-        let others = request.other_params(&[]).ok().flatten().map_or(0, |others| others.len());
+        let others = request.other_params(&[], &[]).ok().flatten().map_or(0, |others| others.len());
         if source.len() > MAX_HELD_MESSAGE_BYTES
             || request.arguments.len() + others > MAX_QUESTION_ARGUMENT_BYTES
         {

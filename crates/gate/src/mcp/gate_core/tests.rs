@@ -355,6 +355,30 @@ fn every_parameter_except_the_progress_token_is_asked_about() {
     assert!(to_host(&effects)[0].contains("are longer than"), "{effects:?}");
 }
 
+/// Each request of protocol 2026-07-28 has these members, so hearing them with each question would hide the rest.
+#[test]
+fn metadata_of_the_protocol_is_a_part_of_the_call_but_is_not_read_aloud() {
+    let mut fixture = Fixture::new();
+    let meta = |client: &str, more: &str| {
+        format!(
+            r#","_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"{client}"}},"io.modelcontextprotocol/clientCapabilities":{{}},"progressToken":1{more}}}"#
+        )
+    };
+    let mut questions = Vec::new();
+    for (id, client, more, said) in [
+        (1, "a", "", "a: 1."),
+        (2, "b", "", "a: 1."),
+        (3, "a", r#","k":"v""#, "a: 1. Besides its arguments, the call has: _meta: k v."),
+    ] {
+        let effects = fixture.host(&call_line(id, "write", r#"{"a":1}"#, &meta(client, more)));
+        let (question, description) = question_of(&effects);
+        assert!(!questions.contains(&question), "{id}");
+        questions.push(question);
+        assert!(description.says.english().ends_with(said), "{}", description.says.english());
+        assert!(description.arguments.contains("clientInfo"), "{}", description.arguments);
+    }
+}
+
 #[test]
 fn a_late_yes_counts_only_for_the_same_parameters() {
     let mut fixture = Fixture::new();
