@@ -37,8 +37,11 @@ async function start(t: TestContext, options?: string[]): Promise<TestHub> {
   return server;
 }
 
-/** Forwards TCP connections, with the hub's own address in the `Host` header. `filter` may refuse a connection after its first bytes. */
-async function proxy(t: TestContext, target: string, filter: (head: string) => boolean = () => true) {
+/**
+ * Forwards TCP connections, with the hub's own address in the `Host` header. After the first bytes of a connection, `filter` may refuse it,
+ * or leave it without an answer.
+ */
+async function proxy(t: TestContext, target: string, filter: (head: string) => boolean | "swallow" = () => true) {
   const sockets = new Set<Socket>();
   const hub = new URL(target);
   let own = "";
@@ -49,7 +52,9 @@ async function proxy(t: TestContext, target: string, filter: (head: string) => b
     client.on("data", (data) => {
       const text = data.toString("latin1");
       if (upstream === undefined) {
-        if (!filter(text)) return client.end("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        const decision = filter(text);
+        if (decision === "swallow") return undefined;
+        if (!decision) return client.end("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
         upstream = connectTcp(Number(hub.port), hub.hostname);
         sockets.add(upstream);
         upstream.on("error", () => client.destroy());
@@ -230,14 +235,16 @@ describe("connections", () => {
     assert.equal(listener.of("tool.invoked").length, 1);
   });
 
-  test("where WebSockets are blocked, HTTP is used", async (t) => {
-    const server = await start(t);
-    await Listener.connect(t, server.url, decide("accept"));
-    const between = await proxy(t, server.url, (head) => !/upgrade: websocket/i.test(head));
-    const hub = connectHub({ url: between.url });
-    t.after(() => hub.close());
-    assert.equal(await hub.session("Paying", (session) => session.tool({ name: "pay", irreversible: true }, () => "paid")({})), "paid");
-  });
+  for (const [how, decision] of [["refused", false], ["never answered", "swallow"]] as const) {
+    test(`where the upgrade to WebSocket is ${how}, HTTP is used`, async (t) => {
+      const server = await start(t);
+      await Listener.connect(t, server.url, decide("accept"));
+      const between = await proxy(t, server.url, (head) => (/upgrade: websocket/i.test(head) ? decision : true));
+      const hub = connectHub({ url: between.url, connectTimeoutMs: 4000 });
+      t.after(() => hub.close());
+      assert.equal(await hub.session("Paying", (session) => session.tool({ name: "pay", irreversible: true }, () => "paid")({})), "paid");
+    });
+  }
 
   test("over HTTP, a session that a person stops is noticed, and its tool is aborted", async (t) => {
     const server = await start(t);
