@@ -1,7 +1,7 @@
 """A scripted model that speaks the wire formats of OpenAI, Anthropic and Gemini.
 
 A script is a list of turns. Turn n answers the nth request that offers tools. A turn is a dictionary with `text` and `calls`, a list
-of `(tool, arguments)`.
+of `(tool, arguments)`, or with `error`, the text of an error.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Turn = dict[str, Any]
+
+
+class _ModelError(Exception):
+    """The model refuses a request."""
 
 
 class ScriptedModel:
@@ -42,7 +46,10 @@ class ScriptedModel:
             if not has_tools or self._position >= len(self.script):
                 return {"text": "Done.", "calls": []}
             self._position += 1
-            return {"text": "", "calls": [], **self.script[self._position - 1]}
+            turn = {"text": "", "calls": [], **self.script[self._position - 1]}
+            if "error" in turn:
+                raise _ModelError(turn["error"])
+            return turn
 
     def sent_text(self) -> str:
         """Everything that the model was sent, to see denials."""
@@ -83,6 +90,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._assistants(body, path)
             else:
                 self._json({"input_tokens": 1})
+        except _ModelError as error:
+            # The members that the clients of OpenAI, Anthropic and Gemini read.
+            detail = {"type": "invalid_request_error", "code": 400, "status": "INVALID_ARGUMENT", "message": str(error)}
+            self._json({"type": "error", "error": detail}, 400)
         except (BrokenPipeError, ConnectionResetError):
             pass
 
@@ -96,9 +107,9 @@ class _Handler(BaseHTTPRequestHandler):
             return body
         return self.rfile.read(int(self.headers.get("Content-Length") or 0))
 
-    def _json(self, value: Any) -> None:
+    def _json(self, value: Any, status: int = 200) -> None:
         body = json.dumps(value).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

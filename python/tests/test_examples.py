@@ -32,7 +32,7 @@ EXAMPLES = {
     "smolagents": ["smolagents_agent"],
 }
 ADAPTERS = [name for name in os.environ.get("TEST_ADAPTER", "").split(",") if name]
-NAMES = [example for adapter in ADAPTERS for example in EXAMPLES[adapter]]
+NAMES = [example for adapter in ADAPTERS for example in EXAMPLES.get(adapter, [])]
 README_BLOCKS = re.findall(r"```python\n(.*?)```", (FOLDER / "README.md").read_text(), re.DOTALL)
 
 

@@ -39,7 +39,7 @@ for (const transport of ["websocket", "http"]) {
 await fetch("/result", { method: "POST", body: JSON.stringify(results) });
 </script>`;
 
-test("in a browser, a session is heard and a dangerous function asks", { skip: CHROMIUM === undefined, timeout: 60_000 }, async (t) => {
+test("in a browser, a session is heard and a dangerous function asks", { skip: CHROMIUM === undefined && "Chromium is not installed", timeout: 60_000 }, async (t) => {
   const hub = await TestHub.start();
   t.after(() => hub.stop());
   const listener = await Listener.connect(t, hub.url, decide("accept"));

@@ -26,7 +26,7 @@ import {
 import { Redactor } from "../src/redact/redactor.js";
 import { httpClient, HttpTransport } from "../src/transport/http.js";
 import type { Transport } from "../src/transport/transport.js";
-import { gateTools } from "../src/adapters/ai.js";
+import { gateTools, narrate } from "../src/adapters/ai.js";
 import { checkSocketOwner, findHub, parseAddress } from "../src/location.js";
 import { humanizeName } from "../src/text.js";
 import { BINARY, decide, Listener, Recording, TestHub } from "./support/hub.js";
@@ -37,8 +37,11 @@ async function start(t: TestContext, options?: string[]): Promise<TestHub> {
   return server;
 }
 
-/** Forwards TCP connections, with the hub's own address in the `Host` header. `filter` may refuse a connection after its first bytes. */
-async function proxy(t: TestContext, target: string, filter: (head: string) => boolean = () => true) {
+/**
+ * Forwards TCP connections, with the hub's own address in the `Host` header. After the first bytes of a connection, `filter` may refuse it,
+ * or leave it without an answer.
+ */
+async function proxy(t: TestContext, target: string, filter: (head: string) => boolean | "swallow" = () => true) {
   const sockets = new Set<Socket>();
   const hub = new URL(target);
   let own = "";
@@ -49,7 +52,9 @@ async function proxy(t: TestContext, target: string, filter: (head: string) => b
     client.on("data", (data) => {
       const text = data.toString("latin1");
       if (upstream === undefined) {
-        if (!filter(text)) return client.end("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        const decision = filter(text);
+        if (decision === "swallow") return undefined;
+        if (!decision) return client.end("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
         upstream = connectTcp(Number(hub.port), hub.hostname);
         sockets.add(upstream);
         upstream.on("error", () => client.destroy());
@@ -230,14 +235,16 @@ describe("connections", () => {
     assert.equal(listener.of("tool.invoked").length, 1);
   });
 
-  test("where WebSockets are blocked, HTTP is used", async (t) => {
-    const server = await start(t);
-    await Listener.connect(t, server.url, decide("accept"));
-    const between = await proxy(t, server.url, (head) => !/upgrade: websocket/i.test(head));
-    const hub = connectHub({ url: between.url });
-    t.after(() => hub.close());
-    assert.equal(await hub.session("Paying", (session) => session.tool({ name: "pay", irreversible: true }, () => "paid")({})), "paid");
-  });
+  for (const [how, decision] of [["refused", false], ["never answered", "swallow"]] as const) {
+    test(`where the upgrade to WebSocket is ${how}, HTTP is used`, async (t) => {
+      const server = await start(t);
+      await Listener.connect(t, server.url, decide("accept"));
+      const between = await proxy(t, server.url, (head) => (/upgrade: websocket/i.test(head) ? decision : true));
+      const hub = connectHub({ url: between.url, connectTimeoutMs: 4000 });
+      t.after(() => hub.close());
+      assert.equal(await hub.session("Paying", (session) => session.tool({ name: "pay", irreversible: true }, () => "paid")({})), "paid");
+    });
+  }
 
   test("over HTTP, a session that a person stops is noticed, and its tool is aborted", async (t) => {
     const server = await start(t);
@@ -367,6 +374,60 @@ describe("answers", () => {
       await (isYes ? call : assert.rejects(call));
       assert.equal(ran, isYes, JSON.stringify(answer));
     }
+  });
+});
+
+describe("narration", () => {
+  const part = (text: string) => ({ type: "text-delta", text });
+  async function* stream(...parts: ({ type: string } | Error)[]) {
+    for (const one of parts) {
+      if (one instanceof Error) throw one;
+      yield one;
+    }
+  }
+
+  test("a report that fails is not thrown into the agent's stream", async (t) => {
+    const server = await start(t);
+    const hub = connectHub({ url: server.url, connectTimeoutMs: 200 });
+    t.after(() => hub.close());
+    const session = await hub.session("Writing");
+    await server.kill();
+    const parts: unknown[] = [part("One. "), { type: "text-end" }, { type: "error", error: new Error("no") }, part("Two."), { type: "finish" }];
+    const passed: unknown[] = [];
+    for await (const one of narrate(session, stream(...(parts as { type: string }[])))) passed.push(one);
+    assert.deepEqual(passed, parts);
+  });
+
+  test("an error that ends the stream is heard without its secrets, and thrown on", async (t) => {
+    const server = await start(t);
+    const listener = await Listener.connect(t, server.url);
+    const hub = connectHub({ url: server.url });
+    t.after(() => hub.close());
+    const session = await hub.session("Writing");
+    const failure = new Error("The quota is used up. password: hunter2");
+    await assert.rejects(async () => {
+      for await (const one of narrate(session, stream(part("One. "), failure))) void one;
+    }, failure);
+    await session.complete();
+    await listener.wait("session.completed");
+    const heard = JSON.stringify(listener.events);
+    assert.match(heard, /Something went wrong: The quota is used up\./);
+    assert.doesNotMatch(heard, /hunter2/);
+  });
+
+  test("a cancelled run is not an error", async (t) => {
+    const server = await start(t);
+    const listener = await Listener.connect(t, server.url);
+    const hub = connectHub({ url: server.url });
+    t.after(() => hub.close());
+    const session = await hub.session("Writing");
+    const abort = new DOMException("This operation was aborted", "AbortError");
+    await assert.rejects(async () => {
+      for await (const one of narrate(session, stream(part("One. "), abort))) void one;
+    }, abort);
+    await session.complete();
+    await listener.wait("session.completed");
+    assert.equal(listener.of("progress.updated").length, 0);
   });
 });
 

@@ -12,7 +12,16 @@ import { BINARY, Listener, TestHub } from "./support/hub.js";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const TSC = join(ROOT, "node_modules", ".bin", "tsc");
+const PLATFORMS = readdirSync(join(ROOT, "platform")).filter((name) => name !== "cli").sort();
+const HOST = `${process.platform}-${process.arch}`;
 const README = readFileSync(join(ROOT, "README.md"), "utf8");
+
+interface Manifest {
+  name: string;
+  version: string;
+  license: string;
+  optionalDependencies?: Record<string, string>;
+}
 
 /** Runs a program to its end without blocking the listeners of this process. */
 function run(command: string, args: string[], cwd: string, env: Record<string, string> = {}): Promise<{ code: number | null; output: string }> {
@@ -30,11 +39,14 @@ describe("the packages", () => {
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), "sayso-ts-user-"));
     const which = spawnSync("sh", ["-c", `command -v ${BINARY}`], { encoding: "utf8" }).stdout.trim();
-    const packed = await run(process.execPath, [join(ROOT, "scripts", "pack.mjs"), folder, which], ROOT);
+    // The package of another platform contains another file here, so that it is seen if npm installs the wrong one.
+    const others = PLATFORMS.filter((name) => name !== HOST).map((name) => `${name}=${join(ROOT, "package.json")}`);
+    const packed = await run(process.execPath, [join(ROOT, "scripts", "pack.mjs"), folder, which, ...others], ROOT);
     assert.equal(packed.code, 0, packed.output);
     writeFileSync(join(folder, "package.json"), '{"name":"user","private":true,"type":"module"}');
-    const tarballs = readdirSync(folder).filter((name) => name.endsWith(".tgz"));
-    assert.equal(tarballs.length, 3, tarballs.join());
+    const all = readdirSync(folder).filter((name) => name.endsWith(".tgz"));
+    assert.equal(all.length, 2 + PLATFORMS.length, all.join());
+    const tarballs = all.filter((name) => !others.some((other) => name.includes(other.split("=")[0] as string)));
     const installed = await run("npm", ["install", "--no-audit", "--no-fund", "--offline", ...tarballs.map((name) => `./${name}`)], folder);
     assert.equal(installed.code, 0, installed.output);
   });
@@ -50,6 +62,21 @@ describe("the packages", () => {
       // No Node module and no framework is imported statically.
       const imports = [...readFileSync(join(installed, "dist", file), "utf8").matchAll(/^(?:import|export) .*from "([^"]+)"/gm)].map((found) => found[1] as string);
       assert.deepEqual(imports.filter((name) => !name.startsWith(".")), [], file);
+    }
+  });
+
+  test("the package of each platform contains the binary, and has the version that the command wants", () => {
+    const manifest = (path: string) => JSON.parse(readFileSync(join(ROOT, path, "package.json"), "utf8")) as Manifest;
+    const { version, license } = manifest(".");
+    const cli = manifest("platform/cli");
+    assert.equal(cli.version, version);
+    assert.deepEqual(cli.optionalDependencies, Object.fromEntries(PLATFORMS.map((name) => [`@sayso/${name}`, version])));
+    for (const platform of PLATFORMS) {
+      const own = manifest(`platform/${platform}`);
+      const [os, cpu] = platform.split("-");
+      assert.deepEqual({ ...own, description: "", files: [] }, { name: `@sayso/${platform}`, version, description: "", license, os: [os], cpu: [cpu], files: [], preferUnplugged: true });
+      const listed = spawnSync("tar", ["-tvf", join(folder, `sayso-${platform}-${version}.tgz`)], { encoding: "utf8" }).stdout;
+      assert.match(listed, /^-rwxr-xr-x .* package\/bin\/sayso$/m, platform);
     }
   });
 
@@ -103,7 +130,7 @@ describe("the examples of the five patterns", () => {
   for (const name of ["decorator", "middleware", "callbacks", "event-emitter", "manual-loop"]) {
     // They are TypeScript, which Node 20 does not run.
     const node = join(ROOT, "runtimes", "node_modules", ".bin", "node");
-    const skip = !existsSync(node) && Number(process.versions.node.split(".")[0]) < 22;
+    const skip = !existsSync(node) && Number(process.versions.node.split(".")[0]) < 22 && "needs `npm run setup:runtimes`";
     test(name, { skip }, async () => {
       for (const [answer, isPaid] of [["accept", true], ["reject", false]] as const) {
         const { output } = await run(process.execPath, [join(ROOT, "scripts", "example.mjs"), name, "--answer", answer], ROOT);

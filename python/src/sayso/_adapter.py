@@ -11,14 +11,16 @@ set another default.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from typing import Any, TypeVar
 
 from ._consent import ASK, BoundCall, Policy, bind, describe_for_model, open_call
 from ._core import OpenCall, SessionCore, describe_failure, log
 from ._current import CurrentSession, current_core, find_current_core
+from ._events import progress_updated
 from ._gate import (
     IsCancelled,
     WaitingCalls,
@@ -211,16 +213,26 @@ class Narrator:
         """Ends the text, if there was any."""
         self._submit(lambda core: core.complete_outputs())
 
-    def state(self, state: str, says: str | None = None) -> None:
-        """Reports a state."""
-        event: dict[str, Any] = {"type": "aaep:agent.state.changed", "to_state": state}
-        if says is not None:
-            event["summary_normal"] = says
-        self._submit(lambda core: core.send(event))
-
     def error(self, error: BaseException) -> None:
         """Reports an error of the model or of the framework, without ending the session."""
-        self.state("thinking", f"An error occurred: {describe_failure(error)}")
+
+        async def report(core: SessionCore) -> None:
+            reason = describe_failure(error)
+            says = f"Something went wrong: {reason}" if core.is_english else reason
+            await core.send(progress_updated(says, redact=core.hub.redact))
+
+        self._submit(report)
+
+    @contextlib.contextmanager
+    def narrating(self) -> Iterator[None]:
+        """Completes the text at the end of the block, and reports the error that ended it. A cancellation is not an error."""
+        try:
+            yield
+        except Exception as error:
+            self.error(error)
+            raise
+        finally:
+            self.complete()
 
     def _submit(self, work: Callable[[SessionCore], Coroutine[Any, Any, None]]) -> None:
         core = self.core

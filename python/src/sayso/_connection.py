@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidUpgrade, WebSocketException
+from websockets.exceptions import InvalidHandshake, InvalidStatus, WebSocketException
 
 from ._address import Address
 from ._check import check, check_notification, check_result
@@ -45,12 +45,14 @@ _MAX_BACKOFF_SECONDS = 2.0
 #: How long one HTTP request waits for an answer, in seconds.
 _POLL_SECONDS = 20
 _HTTP_TIMEOUT_SECONDS = 30.0
+#: How long the upgrade to WebSocket may take before the client tries HTTP, in seconds. Some proxies never answer an upgrade.
+_UPGRADE_SECONDS = 5.0
 #: After a silence of this length the client sends a ping, and after another one the connection counts as lost.
 _PING_SECONDS = 20.0
 
 
 class _WebSocketBlocked(Exception):
-    """The server does not accept WebSocket, so HTTP is used instead."""
+    """WebSocket is blocked on the way to the hub, so HTTP is used instead."""
 
 
 @dataclass
@@ -91,6 +93,8 @@ class Connection:
         self._pending: dict[int, _Call] = {}
         self._socket: ClientConnection | None = None
         self._task: asyncio.Task[None] | None = None
+        #: Whether a WebSocket was open before. Then later failures are the hub's, for example while it restarts.
+        self._has_connected = False
         self._is_closed = False
         #: Called with the JSON-RPC messages of the `agent.manifest` call on every new connection.
         self.on_connect: Callable[[], list[tuple[str, Params]]] = list
@@ -172,16 +176,36 @@ class Connection:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._connect_timeout
         backoff = _FIRST_BACKOFF_SECONDS
+        can_fall_back = self._transport == "auto" and not self._has_connected
         while True:
+            remaining = max(deadline - loop.time(), 0.01)
             try:
-                return await asyncio.wait_for(self._open(), max(deadline - loop.time(), 0.01))
-            except HubUnreachable:
-                if loop.time() + backoff >= deadline:
-                    raise
+                limit = min(_UPGRADE_SECONDS, self._connect_timeout / 2) if can_fall_back else remaining
+                socket = await asyncio.wait_for(self._open(), min(limit, remaining))
+                self._has_connected = True
+                return socket
+            except HubUnreachable as error:
+                failure = error
             except asyncio.TimeoutError:
-                raise HubUnreachable(f"the hub at {self._address} did not answer in time") from None
+                failure = HubUnreachable(f"the hub at {self._address} did not answer in time")
+            if can_fall_back and await self._answers_http(deadline):
+                raise _WebSocketBlocked
+            if loop.time() + backoff >= deadline:
+                raise failure
             await asyncio.sleep(backoff * random.uniform(0.75, 1.0))
             backoff = min(backoff * 2, _MAX_BACKOFF_SECONDS)
+
+    async def _answers_http(self, deadline: float) -> bool:
+        """Returns whether the hub answers over HTTP before the deadline."""
+        remaining = deadline - asyncio.get_running_loop().time()
+        if remaining <= 0:
+            return False
+        try:
+            request = self._http.send(HttpRequest("GET", "/healthz", None), None, remaining)
+            status, _ = await asyncio.wait_for(request, remaining)
+        except (HubUnreachable, asyncio.TimeoutError):
+            return False
+        return status == 200
 
     async def _open(self) -> ClientConnection:
         options: dict[str, Any] = {
@@ -211,18 +235,11 @@ class Connection:
             status = error.response.status_code
             if status in (401, 403):
                 raise AccessDenied("the token is missing or does not permit this") from error
-            raise self._blocked(f"the server answered with status {status}") from error
-        except InvalidUpgrade as error:
-            raise self._blocked(str(error)) from error
+            raise HubUnreachable(f"the hub at {self._address} refused the WebSocket with status {status}") from error
         except ssl.SSLError as error:
             raise UntrustedHub(f"the hub's certificate is not trusted: {error}") from error
         except (OSError, InvalidHandshake, WebSocketException, EOFError) as error:
             raise HubUnreachable(f"the hub at {self._address} cannot be reached: {error}") from error
-
-    def _blocked(self, reason: str) -> Exception:
-        if self._transport == "auto":
-            return _WebSocketBlocked(reason)
-        return HubUnreachable(f"the hub at {self._address} does not accept WebSocket: {reason}")
 
     async def _serve(self, socket: ClientConnection) -> None:
         """Sends what is pending and handles messages until the connection is lost."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from ._agent_api import (
@@ -166,12 +167,12 @@ def state_changed(
 def progress_updated(
     says: Text,
     *,
-    percent: float | None,
-    step: int | None,
-    total_steps: int | None,
-    description: str | None,
-    eta: float | None,
-    options: Mapping[str, Any],
+    percent: float | None = None,
+    step: int | None = None,
+    total_steps: int | None = None,
+    description: str | None = None,
+    eta: float | None = None,
+    options: Mapping[str, Any] = MappingProxyType({}),
     redact: Redactor,
 ) -> Body:
     texts = summary_members(says, redact)

@@ -50,16 +50,16 @@ async def narrate(updates: AsyncIterator[Any], *, session: AnySession | None = N
     """Passes on the updates of `agent.run(..., stream=True)`, and narrates the model's text."""
     narrator = Narrator(session)
     has_text = False
-    async for update in updates:
-        text = getattr(update, "text", "") or ""
-        if text:
-            has_text = True
-            narrator.write(text)
-        elif has_text:
-            narrator.complete()
-            has_text = False
-        yield update
-    narrator.complete()
+    with narrator.narrating():
+        async for update in updates:
+            text = getattr(update, "text", "") or ""
+            if text:
+                has_text = True
+                narrator.write(text)
+            elif has_text:
+                narrator.complete()
+                has_text = False
+            yield update
 
 
 __all__ = ["guard_tools", "narrate"]

@@ -71,27 +71,29 @@ def _guard_tool(tool: Any, guard: Guard, asynchronous: bool) -> Any:
 async def narrate(runner: AsyncIterator[Any], *, session: AnySession | None = None) -> AsyncIterator[Any]:
     """Passes on what an asynchronous tool runner yields, messages or streams, and narrates the model's text."""
     narrator = Narrator(session)
-    async for item in runner:
-        if hasattr(item, "text_stream"):
-            async for text in item.text_stream:
-                narrator.write(text)
-        else:
-            _write(narrator, item)
-        narrator.complete()
-        yield item
+    with narrator.narrating():
+        async for item in runner:
+            if hasattr(item, "text_stream"):
+                async for text in item.text_stream:
+                    narrator.write(text)
+            else:
+                _write(narrator, item)
+            narrator.complete()
+            yield item
 
 
 def narrate_blocking(runner: Iterator[Any], *, session: AnySession | None = None) -> Iterator[Any]:
     """The same for a blocking tool runner."""
     narrator = Narrator(session)
-    for item in runner:
-        if hasattr(item, "text_stream"):
-            for text in item.text_stream:
-                narrator.write(text)
-        else:
-            _write(narrator, item)
-        narrator.complete()
-        yield item
+    with narrator.narrating():
+        for item in runner:
+            if hasattr(item, "text_stream"):
+                for text in item.text_stream:
+                    narrator.write(text)
+            else:
+                _write(narrator, item)
+            narrator.complete()
+            yield item
 
 
 def _write(narrator: Narrator, message: Any) -> None:

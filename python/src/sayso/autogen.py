@@ -79,23 +79,23 @@ async def run_stream(
         cancellation_token.add_callback(own.cancel)
     has_streamed = False
     try:
-        async for message in agent.run_stream(task=task, cancellation_token=own):
-            kind = type(message).__name__
-            if kind == "ModelClientStreamingChunkEvent":
-                has_streamed = True
-                narrator.write(message.content)
-            elif kind in ("TextMessage", "ThoughtEvent") and message.source != "user":
-                if not has_streamed:
+        with narrator.narrating():
+            async for message in agent.run_stream(task=task, cancellation_token=own):
+                kind = type(message).__name__
+                if kind == "ModelClientStreamingChunkEvent":
+                    has_streamed = True
                     narrator.write(message.content)
-                narrator.complete()
-                has_streamed = False
-            elif kind == "ToolCallRequestEvent":
-                narrator.complete()
-                has_streamed = False
-            yield message
+                elif kind in ("TextMessage", "ThoughtEvent") and message.source != "user":
+                    if not has_streamed:
+                        narrator.write(message.content)
+                    narrator.complete()
+                    has_streamed = False
+                elif kind == "ToolCallRequestEvent":
+                    narrator.complete()
+                    has_streamed = False
+                yield message
     finally:
         own.cancel()
-        narrator.complete()
 
 
 __all__ = ["guard_tools", "run_stream"]

@@ -161,21 +161,23 @@ async def narrate(messages: AsyncIterator[Any], *, session: AnySession | None = 
     """Passes on the messages of the SDK, and narrates the model's text: by tokens with `include_partial_messages=True`."""
     narrator = Narrator(session)
     has_streamed = False
-    async for message in messages:
-        kind = type(message).__name__
-        if kind == "StreamEvent":
-            delta = message.event.get("delta") or {}
-            if delta.get("type") == "text_delta":
-                has_streamed = True
-                narrator.write(delta.get("text", ""))
-        elif kind == "AssistantMessage":
-            for block in message.content:
-                if type(block).__name__ == "TextBlock" and not has_streamed:
-                    narrator.write(block.text)
-            narrator.complete()
-            has_streamed = False
-        yield message
-    narrator.complete()
+    with narrator.narrating():
+        async for message in messages:
+            kind = type(message).__name__
+            if kind == "StreamEvent":
+                delta = message.event.get("delta") or {}
+                if delta.get("type") == "text_delta":
+                    has_streamed = True
+                    narrator.write(delta.get("text", ""))
+            elif kind == "AssistantMessage" and message.error is None:
+                for block in message.content:
+                    if type(block).__name__ == "TextBlock" and not has_streamed:
+                        narrator.write(block.text)
+                narrator.complete()
+                has_streamed = False
+            elif kind == "ResultMessage" and message.is_error:
+                narrator.error(Exception(message.result or "; ".join(message.errors or []) or message.subtype))
+            yield message
 
 
 __all__ = ["gate_options", "guard_tools", "narrate"]

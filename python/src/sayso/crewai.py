@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from crewai.events import LLMCallCompletedEvent, LLMStreamChunkEvent, crewai_event_bus
+from crewai.events import LLMCallCompletedEvent, LLMCallFailedEvent, LLMStreamChunkEvent, crewai_event_bus
 from crewai.tools import BaseTool
 from crewai.tools import tool as to_tool
 
@@ -66,6 +66,13 @@ class Gate:
                     self._narrator.write(event.response)
                 has_streamed = False
                 self._narrator.complete()
+
+            @crewai_event_bus.on(LLMCallFailedEvent)  # type: ignore[untyped-decorator, unused-ignore]
+            def narrate_error(source: Any, event: Any) -> None:
+                nonlocal has_streamed
+                has_streamed = False
+                self._narrator.complete()
+                self._narrator.error(Exception(event.error))
 
             try:
                 return runnable.kickoff(*args, **kwargs)

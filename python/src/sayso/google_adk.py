@@ -54,18 +54,20 @@ async def narrate(events: AsyncIterator[Any], *, session: AnySession | None = No
     """Passes on the events of a run, and narrates the model's text. A text that was streamed is not repeated."""
     narrator = Narrator(session)
     has_streamed = False
-    async for event in events:
-        parts = (event.content.parts or []) if event.content is not None else []
-        text = "".join(part.text or "" for part in parts if not getattr(part, "thought", False))
-        is_partial = bool(getattr(event, "partial", False))
-        if text and event.author != "user" and (is_partial or not has_streamed):
-            narrator.write(text)
-        has_streamed = is_partial or (has_streamed and not text)
-        if not is_partial:
-            narrator.complete()
-            has_streamed = False
-        yield event
-    narrator.complete()
+    with narrator.narrating():
+        async for event in events:
+            parts = (event.content.parts or []) if event.content is not None else []
+            text = "".join(part.text or "" for part in parts if not getattr(part, "thought", False))
+            is_partial = bool(getattr(event, "partial", False))
+            if text and event.author != "user" and (is_partial or not has_streamed):
+                narrator.write(text)
+            has_streamed = is_partial or (has_streamed and not text)
+            if not is_partial:
+                narrator.complete()
+                has_streamed = False
+            if event.error_code or event.error_message:
+                narrator.error(Exception(event.error_message or event.error_code))
+            yield event
 
 
 __all__ = ["guard_tools", "narrate"]

@@ -2,7 +2,8 @@
 
 :class:`Tools` runs the tool calls of a model, each behind its gate: ``await tools.run_chat(message.tool_calls)``,
 ``await tools.run_responses(response.output)``, or ``tools.assistant_handler(client)`` as the event handler of a run stream.
-:func:`guard_functions` gates the functions of the SDK's own Responses tool runner.
+:func:`guard_functions` gates the functions of the SDK's own Responses tool runner. :func:`narrator` and :func:`narrate_chat` narrate
+text, and ``with narrate_errors():`` around your requests narrates their exceptions.
 
 Tools that run at the provider (web search, hosted MCP servers) are not gated.
 """
@@ -10,10 +11,11 @@ Tools that run at the provider (web search, hosted MCP servers) are not gated.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import inspect
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ._adapter import AnySession, BoundCall, Guard, Narrator, Policies
@@ -159,18 +161,27 @@ def narrator(*, session: AnySession | None = None) -> Callable[[Any], Awaitable[
             narrates.write(event.delta)
         elif event.type in ("response.output_text.done", "response.completed"):
             narrates.complete()
+        elif event.type == "response.failed":
+            narrates.error(Exception(getattr(event.response.error, "message", None) or "The model failed."))
 
     return on_event
+
+
+@contextlib.contextmanager
+def narrate_errors(*, session: AnySession | None = None) -> Iterator[None]:
+    """Narrates an exception that ends the block, such as an error of the model, and lets it pass."""
+    with Narrator(session).narrating():
+        yield
 
 
 async def narrate_chat(chunks: AsyncIterator[Any], *, session: AnySession | None = None) -> AsyncIterator[Any]:
     """Passes on the chunks of a streamed chat completion, and narrates its text."""
     narrates = Narrator(session)
-    async for chunk in chunks:
-        for choice in chunk.choices[:1]:
-            narrates.write(getattr(choice.delta, "content", None) or "")
-        yield chunk
-    narrates.complete()
+    with narrates.narrating():
+        async for chunk in chunks:
+            for choice in chunk.choices[:1]:
+                narrates.write(getattr(choice.delta, "content", None) or "")
+            yield chunk
 
 
-__all__ = ["Tools", "guard_functions", "narrate_chat", "narrator"]
+__all__ = ["Tools", "guard_functions", "narrate_chat", "narrate_errors", "narrator"]

@@ -78,15 +78,15 @@ class SaysoHooks(RunHooks):  # type: ignore[misc]
 async def narrate(events: AsyncIterator[Any], *, session: AnySession | None = None) -> AsyncIterator[Any]:
     """Passes on the events of `result.stream_events()`, and narrates the model's text as it arrives."""
     narrator = Narrator(session)
-    async for event in events:
-        if event.type == "raw_response_event":
-            kind = getattr(event.data, "type", "")
-            if kind == "response.output_text.delta":
-                narrator.write(event.data.delta)
-            elif kind in ("response.output_text.done", "response.completed"):
-                narrator.complete()
-        yield event
-    narrator.complete()
+    with narrator.narrating():
+        async for event in events:
+            if event.type == "raw_response_event":
+                kind = getattr(event.data, "type", "")
+                if kind == "response.output_text.delta":
+                    narrator.write(event.data.delta)
+                elif kind in ("response.output_text.done", "response.completed"):
+                    narrator.complete()
+            yield event
 
 
 __all__ = ["SaysoHooks", "guard_tools", "narrate"]

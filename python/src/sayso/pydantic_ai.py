@@ -44,18 +44,18 @@ def guard_toolset(toolset: Any, guard: Guard) -> Any:
 async def narrate(events: AsyncIterator[Any], *, session: AnySession | None = None) -> AsyncIterator[Any]:
     """Passes on the events of a run, and narrates the model's text."""
     narrator = Narrator(session)
-    async for event in events:
-        kind = getattr(event, "event_kind", "")
-        if kind == "part_start":
-            narrator.complete()
-            if event.part.part_kind == "text":
-                narrator.write(event.part.content)
-        elif kind == "part_delta" and getattr(event.delta, "part_delta_kind", "") == "text":
-            narrator.write(event.delta.content_delta)
-        elif kind == "function_tool_call":
-            narrator.complete()
-        yield event
-    narrator.complete()
+    with narrator.narrating():
+        async for event in events:
+            kind = getattr(event, "event_kind", "")
+            if kind == "part_start":
+                narrator.complete()
+                if event.part.part_kind == "text":
+                    narrator.write(event.part.content)
+            elif kind == "part_delta" and getattr(event.delta, "part_delta_kind", "") == "text":
+                narrator.write(event.delta.content_delta)
+            elif kind == "function_tool_call":
+                narrator.complete()
+            yield event
 
 
 __all__ = ["Sayso", "guard_toolset", "narrate"]

@@ -43,11 +43,11 @@ def _guard_function(function: Any, guard: Guard) -> Any:
 async def narrate(messages: AsyncIterator[Any], *, session: AnySession | None = None) -> AsyncIterator[Any]:
     """Passes on the messages of `agent.invoke_stream(...)`, and narrates the model's text."""
     narrator = Narrator(session)
-    async for item in messages:
-        message = getattr(item, "message", item)
-        narrator.write(getattr(message, "content", "") or "")
-        yield item
-    narrator.complete()
+    with narrator.narrating():
+        async for item in messages:
+            message = getattr(item, "message", item)
+            narrator.write(getattr(message, "content", "") or "")
+            yield item
 
 
 __all__ = ["guard_kernel", "narrate"]

@@ -55,24 +55,25 @@ class Gate:
         """Runs an agent in this thread, narrates it, and returns its answer."""
         answer = None
         has_streamed = False
-        for step in agent.run(task, stream=True, **settings):
-            kind = type(step).__name__
-            if kind == "ChatMessageStreamDelta":
-                if isinstance(step.content, str):
-                    has_streamed = has_streamed or bool(step.content)
-                    self._narrator.write(step.content)
-            elif kind == "ActionStep":
-                if not has_streamed and isinstance(step.model_output, str):
-                    self._narrator.write(step.model_output)
-                has_streamed = False
-                self._narrator.complete()
-                if step.error is not None:
-                    self._narrator.error(Exception(str(step.error)))
-            elif kind == "FinalAnswerStep":
-                answer = step.output
-                if isinstance(answer, str):
-                    self._narrator.write(answer)
+        with self._narrator.narrating():
+            for step in agent.run(task, stream=True, **settings):
+                kind = type(step).__name__
+                if kind == "ChatMessageStreamDelta":
+                    if isinstance(step.content, str):
+                        has_streamed = has_streamed or bool(step.content)
+                        self._narrator.write(step.content)
+                elif kind == "ActionStep":
+                    if not has_streamed and isinstance(step.model_output, str):
+                        self._narrator.write(step.model_output)
+                    has_streamed = False
                     self._narrator.complete()
+                    if step.error is not None:
+                        self._narrator.error(Exception(str(step.error)))
+                elif kind == "FinalAnswerStep":
+                    answer = step.output
+                    if isinstance(answer, str):
+                        self._narrator.write(answer)
+                        self._narrator.complete()
         return answer
 
     async def run_async(self, agent: Any, task: str, **settings: Any) -> Any:

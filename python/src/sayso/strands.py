@@ -92,14 +92,14 @@ def _result(event: Any) -> dict[str, Any]:
 async def narrate(events: AsyncIterator[Any], *, session: AnySession | None = None) -> AsyncIterator[Any]:
     """Passes on the events of an agent, and narrates the model's text."""
     narrator = Narrator(session)
-    async for event in events:
-        if isinstance(event, dict):
-            if isinstance(event.get("data"), str):
-                narrator.write(event["data"])
-            elif "message" in event:
-                narrator.complete()
-        yield event
-    narrator.complete()
+    with narrator.narrating():
+        async for event in events:
+            if isinstance(event, dict):
+                if isinstance(event.get("data"), str):
+                    narrator.write(event["data"])
+                elif "message" in event:
+                    narrator.complete()
+            yield event
 
 
 __all__ = ["guard_tools", "narrate"]

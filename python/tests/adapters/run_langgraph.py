@@ -5,8 +5,9 @@ from langgraph.prebuilt import tools_condition
 
 from sayso.langgraph import SaysoCallback, tool_node
 
-#: The only wrapper that `ToolNode` takes is the gate, and callbacks get a copy of the arguments.
-NO_HOOK = "ToolNode has no hook after its wrapper"
+
+async def change(request, execute):
+    return await execute(request.override(tool_call={**request.tool_call, "args": {"what": "everything"}}))
 
 
 async def run(case):
@@ -20,7 +21,8 @@ async def run(case):
 
     graph = StateGraph(MessagesState)
     graph.add_node("think", think)
-    graph.add_node("tools", tool_node(tools, case.policies, session=case.session, handle_tool_errors=True))
+    settings = {"awrap_tool_call": change} if case.changes_arguments else {}
+    graph.add_node("tools", tool_node(tools, case.policies, session=case.session, handle_tool_errors=True, **settings))
     graph.add_edge(START, "think")
     graph.add_conditional_edges("think", tools_condition, {"tools": "tools", "__end__": END})
     graph.add_edge("tools", "think")

@@ -2,16 +2,24 @@ import warnings
 
 from openai import AsyncOpenAI
 
-from sayso.openai import Tools
+from sayso.openai import Tools, narrate_errors
 
-#: The handler of this package receives `requires_action` and calls the functions itself.
-NO_HOOK = "the event handler is the adapter itself"
 warnings.simplefilter("ignore", DeprecationWarning)
+
+
+class ChangingTools(Tools):
+    """The handler makes the calls itself, so the agent's author can only change the action that a run requires."""
+
+    async def run_required_action(self, run):
+        for call in run.required_action.submit_tool_outputs.tool_calls:
+            call.function.arguments = '{"what": "everything"}'
+        return await super().run_required_action(run)
 
 
 async def run(case):
     client = AsyncOpenAI(base_url=case.url + "/v1", api_key="x", max_retries=0)
-    tools = Tools(case.tools(), case.policies, session=case.session)
+    tools = (ChangingTools if case.changes_arguments else Tools)(case.tools(), case.policies, session=case.session)
     handler = tools.assistant_handler(client)
-    async with client.beta.threads.runs.stream(thread_id="t1", assistant_id="a1", event_handler=handler) as stream:
-        await stream.until_done()
+    with narrate_errors(session=case.session):
+        async with client.beta.threads.runs.stream(thread_id="t1", assistant_id="a1", event_handler=handler) as stream:
+            await stream.until_done()

@@ -1,9 +1,7 @@
 from openai import AsyncOpenAI
 
-from sayso.openai import Tools, narrate_chat
+from sayso.openai import Tools, narrate_chat, narrate_errors
 
-#: The agent passes the model's tool calls to `run_chat` itself. The SDK has no hook between the two.
-NO_HOOK = "the loop is the agent's own"
 SCHEMAS = [
     {
         "type": "function",
@@ -18,10 +16,15 @@ async def run(case):
     tools = Tools(case.tools(), case.policies, session=case.session)
     messages = [{"role": "user", "content": case.prompt}]
     while True:
-        async with client.chat.completions.stream(model="fake", messages=messages, tools=SCHEMAS) as stream:
-            async for _ in narrate_chat((event.chunk async for event in stream if event.type == "chunk"), session=case.session):
-                pass
-            message = (await stream.get_final_completion()).choices[0].message
+        with narrate_errors(session=case.session):
+            async with client.chat.completions.stream(model="fake", messages=messages, tools=SCHEMAS) as stream:
+                chunks = (event.chunk async for event in stream if event.type == "chunk")
+                async for _ in narrate_chat(chunks, session=case.session):
+                    pass
+                message = (await stream.get_final_completion()).choices[0].message
         if not message.tool_calls:
             return message.content
+        if case.changes_arguments:
+            # The agent's own code between the model and the tools.
+            message.tool_calls[0].function.arguments = '{"what": "everything"}'
         messages += [message.model_dump(exclude_none=True), *await tools.run_chat(message.tool_calls)]

@@ -3,41 +3,40 @@
 import { errorText } from "../errors.js";
 import type { Session } from "../session.js";
 
-/** Sends text to a session without making the model wait. The first failure is thrown at the next call. */
+/**
+ * Sends text to a session without making the model wait. It never throws, because a report that fails must not end the agent's work.
+ * The agent notices a hub that is gone or a session that is stopped at its next tool call, and by `session.stopped`.
+ */
 export class Narrator {
   #last: Promise<void> = Promise.resolve();
-  #failure: { error: unknown } | undefined;
 
   constructor(private readonly session: Session) {}
 
   /** Adds text. Listeners get it sentence by sentence, or in the units that they requested. */
   write(text: unknown): void {
-    if (this.#failure !== undefined) throw this.#failure.error;
     if (typeof text !== "string" || text === "") return;
-    this.#track(this.session.write(text));
+    this.#send(() => this.session.write(text));
   }
 
-  /** The text is complete. */
+  /** The text is complete. Resolves when everything before was sent, or failed. */
   async finish(): Promise<void> {
-    this.#track(this.session.finishOutput());
+    this.#send(() => this.session.finishOutput());
     await this.#last;
-    if (this.#failure !== undefined) throw this.#failure.error;
   }
 
   /** Reports an error that does not end the session. */
   error(error: unknown): void {
     const text = errorText(error).replace(/[.!?\s]*$/u, ".");
-    this.#track(this.session.progress(`Something went wrong: ${text}`.slice(0, 1000)));
+    this.#send(() => this.session.progress(`Something went wrong: ${text}`.slice(0, 1000)));
   }
 
-  #track(sent: Promise<void>): void {
-    this.#last = sent.catch((error: unknown) => {
-      this.#failure ??= { error };
-    });
+  #send(report: () => Promise<void>): void {
+    const sent = (async () => report())();
+    this.#last = sent.catch(() => {});
   }
 }
 
-/** Passes a stream through, and reports the text and the errors in it. */
+/** Passes a stream through, and reports the text and the errors in it. Throws only what the stream throws. */
 export async function* narrateStream<T>(session: Session, stream: AsyncIterable<T>, read: (part: T) => StreamItem): AsyncGenerator<T, void, undefined> {
   const narrator = new Narrator(session);
   try {
@@ -48,8 +47,12 @@ export async function* narrateStream<T>(session: Session, stream: AsyncIterable<
       if (item?.isEnd === true) await narrator.finish();
       yield part;
     }
+  } catch (error) {
+    // A cancelled run is not an error of the model.
+    if (!(error instanceof Error && error.name === "AbortError")) narrator.error(error);
+    throw error;
   } finally {
-    await narrator.finish().catch(() => {});
+    await narrator.finish();
   }
 }
 

@@ -17,21 +17,26 @@ export interface ConnectSettings {
   readonly fetch: typeof fetch;
 }
 
+/** How long the upgrade to WebSocket may take before HTTP is tried. Some proxies never answer an upgrade. */
+const UPGRADE_MS = 5_000;
+
 /** Connects to the hub. Retries until the connect timeout is over. */
 export async function connect(settings: ConnectSettings): Promise<Transport> {
   const { address, token, transport, connectTimeoutMs } = settings;
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) throw new InvalidInputError("the token contains characters that a token cannot have");
   const http = await httpClient(address, token, settings.fetch);
   const deadline = Date.now() + connectTimeoutMs;
-  const open = async (): Promise<TextSocket> => {
+  const open = async (timeoutMs: number): Promise<TextSocket> => {
     if (address.kind === "unix" && address.isPersonal) await checkOwner(address.path);
-    return openSocket(address, token, Math.max(deadline - Date.now(), connectTimeoutMs / 2));
+    return openSocket(address, token, timeoutMs);
   };
+  const reopen = () => open(connectTimeoutMs / 2);
   for (let attempt = 0; ; attempt += 1) {
     let failure: unknown;
     if (transport !== "http") {
       try {
-        return new WebSocketTransport(open, connectTimeoutMs, await open());
+        const limit = transport === "auto" ? Math.min(UPGRADE_MS, connectTimeoutMs / 2) : Math.max(deadline - Date.now(), connectTimeoutMs / 2);
+        return new WebSocketTransport(reopen, connectTimeoutMs, await open(limit));
       } catch (error) {
         if (error instanceof AccessDeniedError || error instanceof InvalidInputError) throw error;
         failure = error;

@@ -32,6 +32,8 @@ export interface Adapter {
   /** How the model's scripts name a tool. */
   toolName?: (tool: "look" | "wipe") => string;
   canRewrite?: boolean;
+  /** What the framework says about an error of the model, if it does not pass on the text of the model's server. */
+  modelError?: string;
 }
 
 export function testAdapter(adapter: Adapter): void {
@@ -163,6 +165,19 @@ export function testAdapter(adapter: Adapter): void {
       const world = await hub.session("Wiping", (session) => run({ session, prompt: wipePhotos, rewrite: () => ({ what: "everything" }) }));
       const question = await listener.wait("awaiting.confirmation");
       assert.equal(`Wipe ${world.wiped.join()}.`, question["action"]);
+      await assertValid(recording);
+    });
+
+    test("an error of the model is heard without its secrets", async (t) => {
+      const listener = await Listener.connect(t, server.url);
+      const recording = await Recording.start(t, server.url);
+      const refused = prompt({ text: "", error: "The quota is used up. password: hunter2" });
+      // Whether the error ends the run is up to the framework.
+      await hub.session("Wiping", (session) => run({ session, prompt: refused }).catch(() => {}));
+      await listener.wait("session.completed");
+      const heard = JSON.stringify(listener.events);
+      assert.ok(heard.includes(adapter.modelError ?? "The quota is used up."), heard);
+      assert.ok(!heard.includes("hunter2"), heard);
       await assertValid(recording);
     });
 

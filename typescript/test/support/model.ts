@@ -11,6 +11,8 @@ import type { AddressInfo } from "node:net";
 export interface Step {
   text: string;
   calls?: { tool: string; input: Record<string, unknown> }[];
+  /** The text of an error. The request is then refused. */
+  error?: string;
 }
 
 export function prompt(...steps: Step[]): string {
@@ -67,8 +69,14 @@ function answer(path: string, request: Request, response: ServerResponse): void 
   const messages = request.messages ?? [];
   const start = messages.findIndex(({ role, content }) => role === "user" && JSON.stringify(content ?? "").includes("SCRIPT:"));
   const step = start < 0 ? { text: "ok" } : script(messages[start]?.content)[messages.slice(start).filter(({ role }) => role === "assistant").length];
-  const { text, calls = [] } = step ?? { text: "Done." };
+  const { text, calls = [], error }: Step = step ?? { text: "Done." };
   const index = messages.length;
+  if (error !== undefined) {
+    // The members that the clients of OpenAI and Anthropic read.
+    const body = { type: "error", error: { type: "invalid_request_error", code: "invalid", param: null, message: error } };
+    response.writeHead(400, { "Content-Type": "application/json" }).end(JSON.stringify(body));
+    return;
+  }
   if (path.includes("/chat/completions")) {
     if (request.stream === true) streamCompletion(response, text, calls, index);
     else sendCompletion(response, text, calls, index);

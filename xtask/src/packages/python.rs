@@ -15,14 +15,17 @@ struct Environment {
 }
 
 const ENVIRONMENTS: [Environment; 13] = [
-    Environment { name: "langchain", adapters: "langchain,langgraph" },
+    Environment { name: "langchain", adapters: "langchain,langchain_blocking,langgraph,langgraph_blocking" },
     Environment { name: "openai-agents", adapters: "openai_agents" },
-    Environment { name: "anthropic", adapters: "anthropic" },
-    Environment { name: "openai", adapters: "openai_chat,openai_responses,openai_assistants" },
+    Environment { name: "anthropic", adapters: "anthropic,anthropic_blocking" },
+    Environment {
+        name: "openai",
+        adapters: "openai_chat,openai_responses,openai_responses_loop,openai_assistants",
+    },
     Environment { name: "agent-framework", adapters: "agent_framework" },
     Environment { name: "autogen", adapters: "autogen" },
     Environment { name: "semantic-kernel", adapters: "semantic_kernel" },
-    Environment { name: "claude-agent", adapters: "claude_agent" },
+    Environment { name: "claude-agent", adapters: "claude_agent,claude_agent_gate" },
     Environment { name: "pydantic-ai", adapters: "pydantic_ai" },
     Environment { name: "google-adk", adapters: "google_adk" },
     Environment { name: "crewai", adapters: "crewai" },
