@@ -1,6 +1,7 @@
 //! Events per second of one hub in memory with 1, 2 and 4 shards, alternating in one run.
 //!
-//! 16 agents publish for 16 people, in batches of 64 events, so that the hub's turns cost more than HTTP does. The driver shares the
+//! 16 agents publish in batches of 64 events, so that the hub's turns cost more than HTTP does. Each session has a different person,
+//! so the sessions are spread over the shards. Nobody listens. The driver shares the
 //! processors with the hub. The CPU time of the hub per event shows what a shard adds.
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ import { describeContext } from "./question_call.js";
 import { describeUri } from "./uri.js";
 import { asObject, labelled, phraseAround, producerText, sanitize, shorten } from "./wording.js";
 
-/** The order of the list. */
+/** Urgencies, the most urgent first. The page lists hand-offs in this order. */
 const URGENCIES = ["high", "medium", "low"];
 
 /** Creates a hand-off from its event, or returns `undefined` if the hub does not say that it can be answered. */

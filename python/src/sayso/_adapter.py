@@ -29,8 +29,8 @@ from ._gate import (
     _reason_not_to_run,
     _report_sync,
     _success,
-    announce_async,
-    announce_sync,
+    open_async,
+    open_sync,
     finish_async,
     finish_sync,
 )
@@ -104,7 +104,7 @@ class Guard:
         try:
             core = self.core
             call = bind(name, values, rules.skip)
-            opened = await announce_async(core, open_call(core, call, rules, call_id))
+            opened = await open_async(core, open_call(core, call, rules, call_id))
             await _check_async(core, opened, call, lambda: is_cancelled() or run != self._cancelled_runs)
         except asyncio.CancelledError:
             raise
@@ -130,7 +130,7 @@ class Guard:
         try:
             core = self.core
             call = bind(name, values, rules.skip)
-            opened = announce_sync(core, open_call(core, call, rules, call_id), name, self._waiting)
+            opened = open_sync(core, open_call(core, call, rules, call_id), name, self._waiting)
             failure = _reason_not_to_run(core, call, lambda: is_cancelled() or run != self._cancelled_runs)
             if failure is not None:
                 _report_sync(core.complete(opened, "error", str(failure), str(failure), is_library_text=True))

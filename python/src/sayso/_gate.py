@@ -1,6 +1,7 @@
 """Runs one call: asks if needed, announces it, runs the function with exactly the arguments that were asked about, reports.
 
-If one of these functions raises a :class:`SaysoError` of the gate, the function did not run.
+Before the function runs, these functions raise a :class:`SaysoError` if it must not run. Once it has started, they raise
+:class:`ToolTimedOut`, :class:`SessionStopped` or the function's own exception.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ async def run_async(
     is_cancelled: IsCancelled = _never,
 ) -> T:
     """Runs a call in the caller's event loop."""
-    opened = await announce_async(core, open_call(core, call, policy, call_id))
+    opened = await open_async(core, open_call(core, call, policy, call_id))
     await _check_async(core, opened, call, is_cancelled)
     return await finish_async(core, opened, function(call), policy.timeout, _success(policy, call))
 
 
-async def announce_async(core: SessionCore, work: Coroutine[Any, Any, OpenCall]) -> OpenCall:
-    """Awaits the announcement of a call. If the caller is cancelled, the call counts as abandoned, however late the answer is."""
+async def open_async(core: SessionCore, work: Coroutine[Any, Any, OpenCall]) -> OpenCall:
+    """Waits until the call is open: asked about, if needed, and reported. If the caller is cancelled meanwhile, the call is abandoned, even if the answer arrives later."""
     future = runtime().submit(work)
     try:
         return await asyncio.wrap_future(future)
@@ -140,7 +141,7 @@ def run_sync(
     is_cancelled: IsCancelled = _never,
 ) -> T:
     """Runs a call in the caller's thread, which must not run an event loop."""
-    opened = announce_sync(core, open_call(core, call, policy, call_id), call.tool)
+    opened = open_sync(core, open_call(core, call, policy, call_id), call.tool)
     error = _reason_not_to_run(core, call, is_cancelled)
     if error is not None:
         _report_sync(core.complete(opened, "error", str(error), str(error), is_library_text=True))
@@ -173,13 +174,13 @@ class WaitingCalls:
             future.cancel()
 
 
-def announce_sync(
+def open_sync(
     core: SessionCore,
     work: Coroutine[Any, Any, OpenCall],
     name: str,
     waiting: WaitingCalls | None = None,
 ) -> OpenCall:
-    """Waits for the announcement of a call. Cancelling what is in `waiting` withdraws its question."""
+    """Waits until the call is open: asked about, if needed, and reported. Cancelling what is in `waiting` withdraws its question."""
     if is_loop_running():
         work.close()
         raise EventLoopRunning(f"the tool {name}")
@@ -235,7 +236,7 @@ async def _failed(core: SessionCore, opened: OpenCall, error: BaseException) -> 
 
 
 async def _report_async(work: Coroutine[Any, Any, None]) -> None:
-    """Reports an outcome. A failure is logged, because the tool already ran and a caller would repeat it."""
+    """Reports an outcome. If the report fails, the error is logged and not raised, because the tool has already run and the caller would run it again."""
     try:
         await asyncio.wrap_future(runtime().submit(work))
     except SaysoError as error:

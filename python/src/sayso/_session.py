@@ -81,7 +81,7 @@ class AsyncSession(SessionMethods):
         async def announce() -> OpenCall:
             return (await start_granted(self._core, granted, tool_call_id))[0]
 
-        opened = await _gate.announce_async(self._core, announce())
+        opened = await _gate.open_async(self._core, announce())
         return await _gate.finish_async(self._core, opened, function(**granted._call.values))
 
 

@@ -57,7 +57,7 @@ class AsyncToolCall(_ToolCallBase):
     """An announced tool call. Leaving the block reports its outcome, unless it is already reported."""
 
     async def __aenter__(self) -> Self:
-        self._call = await _gate.announce_async(self._core, self._opening.work)
+        self._call = await _gate.open_async(self._core, self._opening.work)
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -75,7 +75,7 @@ class ToolCall(_ToolCallBase):
     """An announced tool call. Leaving the block reports its outcome, unless it is already reported."""
 
     def __enter__(self) -> Self:
-        self._call = _gate.announce_sync(self._core, self._opening.work, self._opening.tool)
+        self._call = _gate.open_sync(self._core, self._opening.work, self._opening.tool)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

@@ -28,7 +28,7 @@ from claude_agent_sdk import (
 from ._adapter import AnySession, BoundCall, Guard, Narrator, Policies
 from ._consent import ASK, Policy, bind, describe_for_model, open_call
 from ._core import OpenCall, SessionCore, log
-from ._gate import _report_async, announce_async
+from ._gate import _report_async, open_async
 from .errors import ConsentMismatch, SaysoError
 
 #: Claude Code waits this long for a hook, in seconds. It must be longer than a person may take to answer.
@@ -99,7 +99,7 @@ class _Gate:
         try:
             core = self._guard.core
             call = bind(name, data["tool_input"], policy.skip)
-            opened = await announce_async(core, open_call(core, call, policy, tool_use_id))
+            opened = await open_async(core, open_call(core, call, policy, tool_use_id))
         except asyncio.CancelledError:
             raise
         except SaysoError as error:

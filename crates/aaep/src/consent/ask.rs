@@ -43,7 +43,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
         if !self.is_unused_token(&question.token) {
             return Err(AskError::TokenUsed);
         }
-        self.check_capacity(&question)?;
+        self.check_can_open(&question)?;
         question.replier_ids =
             repliers.into_iter().filter(|id| self.subscriptions.principal(id, now).is_some()).collect();
         question.replier_ids.sort_unstable();
@@ -135,7 +135,7 @@ impl<H: BuildHasher> QuestionRegistry<H> {
 
     /// Checks that no other question about the same action is open (§6.1), and that the limits
     /// allow another question.
-    fn check_capacity(&self, new: &Question) -> Result<(), AskError> {
+    fn check_can_open(&self, new: &Question) -> Result<(), AskError> {
         let (mut in_session, mut from_agent, mut total) = (0, 0, 0);
         for open in self.open_or_staged() {
             if open.is_about_same_action(new) {

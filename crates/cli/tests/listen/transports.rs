@@ -187,7 +187,7 @@ fn a_hub_that_cannot_be_reached_is_explained_on_every_transport() {
 }
 
 #[test]
-fn a_listener_needs_its_token_and_loses_it_for_good() {
+fn a_token_is_required_and_removing_it_ends_listening_without_a_retry() {
     for transport in TRANSPORTS.iter().filter(|transport| !matches!(transport, Transport::Unix)) {
         assert_token_is_needed(*transport);
     }

@@ -116,7 +116,8 @@ pub(super) fn state_text(phrases: &Phrases, agent: &str, state: &AgentState) -> 
     }
 }
 
-/// Returns the author's words for a state of its own, and their language: the person's, or else any. The agent chose the words,
+/// Returns the words that the agent's author defined for this state, and their language: a language of the person if there is one,
+/// otherwise the first. The agent chose the words,
 /// even though the hub passes them on.
 pub(super) fn own_state_words(
     event: &Event,
@@ -198,7 +199,7 @@ fn shares_word(text: &str, sentence: &str) -> bool {
 
 /// Returns the text about a tool call: the summary, the arguments if they matter, the risk and the expected duration.
 ///
-/// `is_accepted` says that the person has just accepted this call, with a warning if it cannot be undone.
+/// `is_accepted`: the person has just accepted this call. If it cannot be undone, the question has already said so.
 pub(super) fn call_text(
     phrases: &Phrases,
     call: &ToolInvoked,
@@ -231,7 +232,8 @@ pub(super) fn call_text(
     ])
 }
 
-/// Returns how long a call took, if it took much longer than the agent expected. At detailed verbosity always.
+/// Returns how long a call took, if it took much longer than the agent expected. At detailed verbosity, returns it for every call of at
+/// least a second.
 pub(super) fn call_duration_text(
     phrases: &Phrases,
     duration_ms: Option<u64>,
@@ -345,7 +347,7 @@ fn question_lines(phrases: &Phrases, question: &ListenerQuestion) -> Vec<Announc
                 _ => {}
             }
             let not_bound = if question.is_dangerously_unbound() { phrases.answer_not_bound } else { "" };
-            let (warning, _) = risk_texts(phrases, question);
+            let (warning, _) = risk_warning_and_details(phrases, question);
             let warnings = join_sentences(&[Sayso(&warning), Sayso(not_bound)]);
             lines.extend(Some(warnings).filter(|warnings| !warnings.is_empty()));
         }
@@ -382,7 +384,7 @@ pub(super) fn question_details(
             lines.push(join_sentences(&[Sayso(label), Agent(&text)]));
         }
     }
-    let (_, risk) = risk_texts(phrases, question);
+    let (_, risk) = risk_warning_and_details(phrases, question);
     lines.extend(Some(risk).filter(|risk| !risk.is_empty()).map(AnnouncementText::from));
     lines.extend(question.hub_details.iter().map(|line| AnnouncementText::from(line.as_str())));
     let mut text = AnnouncementText::from_lines(&lines);
@@ -403,7 +405,7 @@ const QUESTION_WORDS: [&str; 21] = [
     "el", "la", "un", "una", "ṣé", "kí", "n",
 ];
 
-/// Splits a text after its sentences. The parts have all characters of the text.
+/// Splits a text after each sentence. No character is dropped.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut is_after_end = false;
     text.split_inclusive(move |character: char| {
@@ -419,10 +421,10 @@ fn words(text: &str) -> impl Iterator<Item = String> {
         .map(str::to_lowercase)
 }
 
-/// Returns the warnings about the action that belong to the question, and what the details add: the risk, and whether the action can
-/// be undone. No text from the agent replaces the statement that it cannot be undone, unless the consequence is exactly
+/// Returns two texts about the risk and about whether the action can be undone: the warnings, which are part of the question, and the
+/// rest, which is part of the details. No text from the agent replaces the statement that it cannot be undone, unless the consequence is exactly
 /// this sentence or one with the same meaning.
-fn risk_texts(phrases: &Phrases, question: &ListenerQuestion) -> (String, String) {
+fn risk_warning_and_details(phrases: &Phrases, question: &ListenerQuestion) -> (String, String) {
     let QuestionBody::Confirmation { risk, reversibility, consequence, .. } = &question.body else {
         return (String::new(), String::new());
     };

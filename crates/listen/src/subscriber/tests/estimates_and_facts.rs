@@ -1,4 +1,4 @@
-//! Durations in words, what `details` and `tools` read, and outputs that the agent sums up.
+//! Durations in words, what the commands `details` and `tools` say, and outputs that the agent sums up.
 
 use super::*;
 use crate::subscriber::held_output::{MAX_HELD_OUTPUT_BYTES, MAX_OUTPUT_HOLD_MS, SUMMARY_WAIT_MS};
@@ -111,7 +111,7 @@ fn progress_adds_the_numbers_that_the_agents_text_lacks() {
 }
 
 #[test]
-fn a_uri_is_heard_by_its_host() {
+fn only_the_place_of_a_uri_is_announced() {
     for (uri, place) in [
         ("https://bank.example/report?token=secret#x", "bank.example"),
         ("https://bank.example:8443", "bank.example"),
@@ -302,7 +302,7 @@ fn an_error_says_whether_a_retry_may_help() {
 }
 
 #[test]
-fn a_default_answer_is_heard_by_its_label() {
+fn a_default_answer_is_announced_as_its_label() {
     let mut harness = SubscriberHarness::new();
     let question = r#""question":"Which Ben?","reply_token":"rpl_1","timeout_seconds":120,"choices":[{"value":"b1","label":"Ben Adams"},{"value":"b2","label":"Ben Okri"}],"default_response":"b2""#;
     let heard = harness.receive("awaiting.clarification", question).join("\n");
