@@ -91,8 +91,11 @@ mod tests {
             ),
             (Ok(()), Ok(()))
         );
-        limiter.record_failure(first_peer, UnixMillis::new(61_000));
-        assert_eq!(limiter.check(first_peer, UnixMillis::new(61_000)), Ok(()), "a new window starts");
+        for _ in 0..3 {
+            assert_eq!(limiter.check(first_peer, UnixMillis::new(61_000)), Ok(()), "a new window starts");
+            limiter.record_failure(first_peer, UnixMillis::new(61_000));
+        }
+        assert_eq!(limiter.check(first_peer, UnixMillis::new(61_000)), Err(61));
     }
 
     #[test]
@@ -110,5 +113,27 @@ mod tests {
             limiter.record_failure(IpAddr::V4(number.into()), UnixMillis::new(i64::from(number)));
         }
         assert_eq!(limiter.failures.len(), MAX_PEERS);
+        // An address that is already in the full table takes nobody else's place.
+        let remembered = IpAddr::V4(u32::try_from(MAX_PEERS).unwrap().into());
+        limiter.record_failure(remembered, UnixMillis::new(30_000));
+        assert_eq!(limiter.failures.len(), MAX_PEERS);
+        // As soon as windows are over, their addresses are forgotten.
+        let end_of_all = UnixMillis::new(WINDOW_MS).saturating_add(i64::try_from(MAX_PEERS).unwrap() + 9);
+        limiter.record_failure("192.0.2.1".parse().unwrap(), end_of_all);
+        assert_eq!(limiter.failures.len(), 1);
+    }
+
+    #[test]
+    fn only_as_many_addresses_as_necessary_are_evicted() {
+        let mut limiter = SignInLimiter::new(1);
+        for number in 0..u32::try_from(MAX_PEERS).unwrap() {
+            limiter.record_failure(IpAddr::V4(number.into()), UnixMillis::new(i64::from(number / 5_000)));
+        }
+        // Half of the windows are over, so nobody else is evicted.
+        limiter.record_failure("192.0.2.1".parse().unwrap(), UnixMillis::new(WINDOW_MS));
+        assert_eq!(limiter.failures.len(), MAX_PEERS / 2 + 1);
+        // Below the limit, addresses whose windows are over are not searched for.
+        limiter.record_failure("192.0.2.2".parse().unwrap(), UnixMillis::new(WINDOW_MS + 1));
+        assert_eq!(limiter.failures.len(), MAX_PEERS / 2 + 2);
     }
 }

@@ -164,8 +164,7 @@ fn parse_line(line: &str, number: usize) -> Option<(Digest, TokenEntry)> {
         role: Role::parse(&text("role")??)?,
         agent_id: text("agent_id")?.map(Arc::from),
         scope: match root.member("scope") {
-            Some(scope) if scope.kind() == JsonKind::Array => Arc::new(Scope::read(&scope)?),
-            Some(_) => return None,
+            Some(scope) => Arc::new(Scope::read(&scope)?),
             None => Arc::default(),
         },
         is_local: false,
@@ -302,6 +301,9 @@ mod tests {
             ),
             (line(r#""name":"x","role":"admin","expires_at":5"#, 3), "F:4: not a valid token: "),
             (line(r#""name":"x","role":"admin","scope":"agent:bank""#, 3), "F:4: not a valid token: "),
+            (line(r#""name":"x","role":"admin","shared":"yes""#, 3), "F:4: not a valid token: "),
+            (line(r#""name":7,"role":"admin""#, 3), "F:4: not a valid token: "),
+            ("[]".to_owned(), "F:4: not a valid token: "),
         ];
         for (refused, expected) in &cases {
             let error = load_error(&[&ada, "", &bank, refused]).unwrap();

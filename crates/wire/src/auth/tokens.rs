@@ -280,3 +280,104 @@ impl TokenEntry {
 fn is_printable(text: &str) -> bool {
     !text.trim().is_empty() && seal::escape_controls(text, |_| String::new()) == text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: UnixMillis = UnixMillis::new(1_800_000_000_000);
+
+    fn added(tokens: &mut Tokens, new: &NewToken) -> Result<Principal, TokenProblem> {
+        let token = match tokens.add(new, &mut seal::SystemRandom) {
+            Ok((token, _)) => token,
+            Err(TokenError::InvalidToken(problem)) => return Err(problem),
+            Err(other) => panic!("{other}"),
+        };
+        Ok(tokens.principal(&token, NOW).unwrap().clone())
+    }
+
+    fn agent(name: &str, agent_id: &str) -> NewToken {
+        NewToken { agent_id: Some(agent_id.to_owned()), ..NewToken::new(name, Role::Agent, NOW) }
+    }
+
+    #[test]
+    fn a_removed_token_is_not_current_and_the_others_stay() {
+        let mut tokens = Tokens::default();
+        assert!(tokens.is_empty() && tokens.principals().is_empty());
+        let bank = added(&mut tokens, &agent("bank", "bank")).unwrap();
+        let ada = added(&mut tokens, &NewToken::new("ada", Role::Listener, NOW)).unwrap();
+        let remaining = tokens.without("bank").unwrap();
+        assert!(tokens.without("ben").is_none());
+        assert_eq!((tokens.len(), remaining.len()), (2, 1));
+        assert!(!tokens.is_empty() && !remaining.is_empty());
+        assert_eq!(remaining.principals(), std::slice::from_ref(&ada));
+        assert!(tokens.is_current(&bank) && tokens.is_current(&ada));
+        assert!(!remaining.is_current(&bank) && remaining.is_current(&ada));
+        assert!(tokens.has_agent_id("bank") && !tokens.has_agent_id("post"));
+        assert!(!remaining.has_agent_id("bank"));
+        // A token with other rights is not the same one, and a caller without a token has none.
+        assert!(!tokens.is_current(&Principal { role: Role::Admin, ..ada.clone() }));
+        assert!(!tokens.is_current(&Principal::local()));
+        let digest = ada.token_digest.unwrap();
+        assert_eq!(remaining.principal_by_digest(&digest, NOW), Some(&ada));
+        assert_eq!(remaining.principal_by_digest(&bank.token_digest.unwrap(), NOW), None);
+        let (token, _) = tokens.add(&agent("post", "post"), &mut seal::SystemRandom).unwrap();
+        let digest = Digest::of(token.as_bytes());
+        assert_eq!(tokens.lookup(&token, NOW), Some((digest, tokens.principal(&token, NOW).unwrap())));
+        assert_eq!(remaining.lookup(&token, NOW), None);
+    }
+
+    #[test]
+    fn the_lines_of_all_tokens_are_written_in_the_order_of_the_file() {
+        let mut tokens = Tokens::default();
+        for name in ["cy", "ada", "ben"] {
+            added(&mut tokens, &NewToken::new(name, Role::Listener, NOW)).unwrap();
+        }
+        let lines: Vec<_> =
+            tokens.entries().iter().map(|entry| (entry.principal.name.to_string(), entry.line)).collect();
+        let expected = [("cy".to_owned(), 1), ("ada".to_owned(), 2), ("ben".to_owned(), 3)];
+        assert_eq!(lines, expected);
+        let read = Tokens::parse(&tokens.to_text(), "tokens".as_ref()).unwrap();
+        assert_eq!(read.entries(), tokens.entries());
+    }
+
+    #[test]
+    fn a_name_and_an_agent_id_must_be_printable_and_not_reserved() {
+        let mut tokens = Tokens::default();
+        for name in ["", "\u{1b}[2J", "a\nb"] {
+            let refused = added(&mut tokens, &NewToken::new(name, Role::Listener, NOW));
+            assert_eq!(refused, Err(TokenProblem::InvalidName(name.to_owned())));
+        }
+        for name in RESERVED_NAMES {
+            let refused = added(&mut tokens, &NewToken::new(name, Role::Admin, NOW));
+            assert_eq!(refused, Err(TokenProblem::ReservedName(name.to_owned())));
+        }
+        for id in RESERVED_AGENT_IDS {
+            assert_eq!(
+                added(&mut tokens, &agent("x", id)),
+                Err(TokenProblem::ReservedAgentId(id.to_owned()))
+            );
+        }
+        let listener_with_agent_id = NewToken { role: Role::Listener, ..agent("x", "x") };
+        assert_eq!(added(&mut tokens, &listener_with_agent_id), Err(TokenProblem::AgentIdMismatch));
+        assert!(tokens.is_empty());
+    }
+
+    #[test]
+    fn a_display_name_must_be_printable_and_short() {
+        let mut tokens = Tokens::default();
+        let longest = "é".repeat(MAX_DISPLAY_NAME_CHARS);
+        let cases = [("", false), (" ", false), ("a\u{7}", false), (&longest, true), ("Ada's Bank", true)];
+        for (index, (display_name, is_allowed)) in cases.into_iter().enumerate() {
+            let display_name = Some(display_name.to_owned());
+            let result = added(
+                &mut tokens,
+                &NewToken { display_name, ..agent(&format!("a{index}"), &format!("a{index}")) },
+            );
+            assert_eq!(result.as_ref().err(), (!is_allowed).then_some(&TokenProblem::InvalidDisplayName));
+        }
+        let display_name = Some(longest + "é");
+        let too_long = NewToken { display_name, ..agent("x", "x") };
+        assert_eq!(added(&mut tokens, &too_long), Err(TokenProblem::InvalidDisplayName));
+    }
+}
