@@ -6,8 +6,15 @@ mod typescript;
 use crate::stage::{Plan, StageLane};
 
 /// The part of the stages that `cargo xtask test` runs.
-pub(crate) const REPRESENTATIVE: [&str; 5] =
-    ["python-core", "langchain", "openai-agents", "typescript-core", "typescript-ai"];
+pub(crate) const REPRESENTATIVE: [&str; 7] = [
+    "python-core",
+    "python-3.10",
+    "langchain",
+    "openai-agents",
+    "typescript-core",
+    "typescript-browser",
+    "typescript-ai",
+];
 
 /// Adds all stages, or only those with these names. Returns whether all names are known.
 pub(crate) fn add_stages(

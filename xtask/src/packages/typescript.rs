@@ -5,10 +5,14 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::stage::{Plan, StageLane, StageLog, StageResult, command, root};
+use crate::stage::{Plan, StageLane, StageLog, StageOutcome, StageResult, command, root, succeeds};
 
-/// The stage of the package's own tests: types, contract suite, redaction, browser, `npm pack` and README.
+/// The stage of the package's own tests: types, contract suite, redaction, `npm pack` and README.
 const CORE: &str = "typescript-core";
+/// The stage of the test in Chromium.
+const BROWSER: &str = "typescript-browser";
+/// The names under which Chromium is installed.
+const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// The stage that repeats the contract suite on Node 22, Deno and Bun.
 const RUNTIMES: &str = "typescript-runtimes";
 /// The adapters. Each is a folder of `typescript/frameworks`; its stage is called `typescript-NAME`.
@@ -32,6 +36,10 @@ pub(super) fn add_stages(
         plan.add(CORE, lane, after, test_core);
         added += 1;
     }
+    if is_wanted(BROWSER) {
+        plan.add(BROWSER, lane, after, test_browser);
+        added += 1;
+    }
     if is_wanted(RUNTIMES) {
         plan.add(RUNTIMES, lane, after, test_runtimes);
         added += 1;
@@ -48,6 +56,15 @@ fn test_core(log: &StageLog) -> StageResult {
     // The runtimes contain a Node that runs the examples.
     log.run(npm().args(["run", "setup:runtimes"]))?;
     log.run(npm().arg("test"))?;
+    Ok(().into())
+}
+
+fn test_browser(log: &StageLog) -> StageResult {
+    if !BROWSERS.iter().any(|name| succeeds(Command::new(name).arg("--version"))) {
+        return Ok(StageOutcome::Skipped("Chromium is not installed".to_owned()));
+    }
+    build(log)?;
+    log.run(npm().args(["run", "test:browser"]))?;
     Ok(().into())
 }
 
