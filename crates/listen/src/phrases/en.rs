@@ -265,8 +265,10 @@ catalogue! {
         // How addresses and dates are spoken.
         /// The months, separated by spaces.
         months: "January February March April May June July August September October November December",
+        /// Between the numbers of a version.
+        version_point: "point",
         /// Currencies, separated by spaces: the sign, the name of one unit, and the name of several.
-        currencies: "$ dollar dollars € euro euros £ pound pounds",
+        currencies: "$ dollar dollars € euro euros £ pound pounds ₦ naira naira ₹ rupee rupees",
         // The kind of a line, in front of it.
         kind_session: "session",
         kind_agent: "agent",
@@ -533,6 +535,8 @@ catalogue! {
         /// An amount of money in words; the second one has cents.
         amount(count: &str, currency: &str): "{count} {currency}",
         amount_and_cents(count: &str, currency: &str, cents: &str): "{count} {currency} {cents}",
+        /// A version that starts with `v`.
+        version(numbers: &str): "version {numbers}",
         /// A time of day whose minutes are zero, or less than ten.
         full_hour(hour: &str): "{hour} o'clock",
         minutes_past(hour: &str, minutes: &str): "{hour} oh {minutes}",
