@@ -82,7 +82,7 @@ phrases! {
         default_answer_label: "Bí kò bá sí ìdáhùn, aṣojú náà máa mú èyí:",
         default_is_no_answer: "Bí kò bá sí ìdáhùn, aṣojú náà máa bá a lọ láìsí ìdáhùn.",
         recording_not_answerable: "Àgbàsílẹ̀ ni èyí: a kò lè dáhùn rẹ̀ mọ́.",
-        type_yes_or_no: "Tẹ bẹ́ẹ̀ni tàbí rárá.",
+        yes_no_question: "Bẹ́ẹ̀ni tàbí rárá?",
         only_yes_accepted: "Bẹ́ẹ̀ni nìkan la lè gbà. Tẹ bẹ́ẹ̀ni.",
         only_no_accepted: "Rárá nìkan la lè gbà. Tẹ rárá.",
         option_choice: "nọ́ńbà rẹ̀",
