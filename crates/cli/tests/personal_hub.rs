@@ -81,7 +81,7 @@ fn a_listener_without_an_address_runs_the_hub_and_a_second_one_joins_it() {
 
     let asked = std::thread::scope(|scope| {
         let asked = scope.spawn(|| user.run(&["ask", "Shall I?"]));
-        first.read_until("ask: Type yes or no.");
+        first.read_until("ask: Yes or no?");
         first.type_line("yes");
         asked.join().unwrap()
     });

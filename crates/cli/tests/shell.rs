@@ -20,7 +20,7 @@ fn the_exit_code_of_ask_is_the_persons_answer() {
             let address = hub.address.clone();
             let output = std::thread::scope(|scope| {
                 let asked = scope.spawn(|| ask(&address, arguments));
-                listener.read_until("ask: Type");
+                listener.read_until("ask: Yes or no?");
                 listener.type_line(&format!("{typed} 1"));
                 asked.join().unwrap()
             });
@@ -39,7 +39,7 @@ fn a_question_from_a_script_is_heard_once() {
     let address = hub.address.clone();
     let heard = std::thread::scope(|scope| {
         let asked = scope.spawn(|| ask(&address, &["--timeout", "120"]));
-        let mut heard = listener.read_until("ask: Type");
+        let mut heard = listener.read_until("ask: Yes or no?");
         listener.type_line("details");
         heard.extend(listener.read_until("ask: "));
         listener.type_line("yes 1");
@@ -51,9 +51,9 @@ fn a_question_from_a_script_is_heard_once() {
         heard,
         [
             "session: shell has started. A question from a script.",
-            "ask: Question 1 from shell: Delete the old backups?",
+            "ask: shell: Delete the old backups?",
             "ask: You have 2 minutes.",
-            "ask: Type yes or no.",
+            "ask: Yes or no?",
             "ask: Without an answer, that counts as no.",
             "answer: Your answer to question 1: yes",
             "session: shell has finished. Done.",

@@ -12,14 +12,17 @@ export function createQuestion(event, session, verbosity) {
   const call = isConfirmation ? readCall(event) : undefined;
   const explanation = isConfirmation ? event.consequence : event.context;
   const consequence = explanation && !isRepeated(event, explanation, subject) ? producerText(event, explanation) : undefined;
-  // The agent's text may differ from the call that the answer is bound to, so the person hears both, unless they are the same.
-  const exactCall = call?.isBound && !isSaidBy(call, subject) ? (isShort(call) ? exactCallText(call) : ownText(phrases.exactCallInDetails)) : undefined;
-  const warning = isConfirmation && isDangerous(event) && call?.isBound !== true ? ownText(phrases.answerNotBound) : undefined;
   const risks = isConfirmation ? readRisks(event) : [];
+  // The agent's text may differ from the call that the answer is bound to, so the person hears both, unless they are the same.
+  const statesCall = call?.isBound && !isSaidBy(call, subject);
+  // The strongest warning is the label of the call, which is shorter than two sentences. Then the badges are only seen.
+  const callLabel = statesCall && isShort(call) && isDangerous(event) ? strongestRisk(risks) : undefined;
+  const exactCall = statesCall ? (isShort(call) ? exactCallText(call, callLabel?.text) : ownText(phrases.exactCallInDetails)) : undefined;
+  const warning = isConfirmation && isDangerous(event) && call?.isBound !== true ? ownText(phrases.answerNotBound) : undefined;
   const text = [...title];
   if (consequence !== undefined) text.push(consequence);
   if (exactCall !== undefined) text.push(exactCall);
-  if (risks.length > 0) text.push(ownText(risks.map((risk) => risk.text).join(" ")));
+  if (risks.length > 0 && callLabel === undefined) text.push(ownText(risks.map((risk) => risk.text).join(" ")));
   if (warning !== undefined) text.push(warning);
   const choices = (Array.isArray(event.choices) ? event.choices : [])
     .map(asObject)
@@ -27,6 +30,7 @@ export function createQuestion(event, session, verbosity) {
     .map((choice) => ({ value: choice.value, label: producerText(event, choice.label ?? choice.value) }));
   const responseKinds = Array.isArray(event.accepted_response_kinds) ? event.accepted_response_kinds : [];
   const defaultOutcome = describeDefault(event, choices);
+  const unspokenRisks = callLabel === undefined ? [] : risks.filter((risk) => risk !== callLabel);
   return {
     token: event.reply_token,
     session: session.id,
@@ -37,12 +41,13 @@ export function createQuestion(event, session, verbosity) {
     consequence,
     exactCall,
     risks,
+    areRisksSpoken: callLabel === undefined,
     warning,
     text,
     lang: phrases.lang,
     // The question itself mentions its default only if that is yes.
     defaultNotice: isConfirmation && event.default_decision === "accept" ? defaultOutcome : [],
-    details: describeDetails(event, session, { call, exactCall, text, verbosity, defaultOutcome }),
+    details: describeDetails(event, session, { call, exactCall, text, verbosity, defaultOutcome, unspokenRisks }),
     timeoutSeconds: Number.isFinite(event.timeout_seconds) ? event.timeout_seconds : 60,
     allowedReplies: Array.isArray(event.allowed_replies) ? event.allowed_replies : ["accept", "reject"],
     choices,
@@ -64,12 +69,13 @@ export function describeDefault(event, choices = []) {
 }
 
 /** Returns the lines of the details, each a list of parts: what the question itself does not say. */
-function describeDetails(event, session, { call, exactCall, text, verbosity, defaultOutcome }) {
+function describeDetails(event, session, { call, exactCall, text, verbosity, defaultOutcome, unspokenRisks }) {
   const said = new Set(text.flatMap((part) => wordsOf(part.text)));
   const lines = [];
   const summary = summaryText(event, verbosity);
   if (summary !== undefined && addsInformation(summary, said)) lines.push(labelled(phrases.agentAdds, producerText(event, shorten(summary))));
   lines.push(labelled(phrases.agentAdds, describeContext(event.extra_context)));
+  if (unspokenRisks.length > 0) lines.push([ownText(unspokenRisks.map((risk) => risk.text).join(" "))]);
   if (call?.isBound && (exactCall === undefined || !isShort(call))) lines.push([exactCallText(call)]);
   if (call !== undefined && !call.isBound) lines.push(phraseAround(phrases.wouldUse, call.text));
   lines.push(...(session.facts?.agentLines() ?? []));
@@ -88,7 +94,7 @@ function addsInformation(text, said) {
 }
 
 /** Sentences that mean exactly `phrases.reversibility.irreversible`. */
-const IRREVERSIBLE_SENTENCES = [/^(this|it) (cannot|can not|can['’]t) be undone$/i, /^(esto )?no se puede deshacer$/i, /^a kò lè dá (èyí|a) padà$/i];
+const IRREVERSIBLE_SENTENCES = [/^(this|it) (cannot|can not|can['’]t) be undone$/i, /^((esto )?no se puede deshacer|(esto )?(es )?irreversible)$/i, /^a kò lè dá (èyí|a) padà$/i];
 
 /** Whether a consequence only repeats the action, or the badge that says that the action cannot be undone. */
 function isRepeated(event, consequence, action) {
@@ -115,6 +121,11 @@ function readRisks(event) {
   else if (event.reversibility === "reversible") risks.push({ kind: "reversible", text: reversibility.reversible });
   else if (event.reversibility === "reversible_with_effort") risks.push({ kind: "irreversible", text: reversibility.withEffort });
   return risks.length > 0 ? risks : [{ kind: "risk-unknown", text: phrases.riskUnknown }];
+}
+
+/** Returns the badge of a dangerous question that warns most: that the action cannot be undone, or else the risk. */
+function strongestRisk(risks) {
+  return risks.find((risk) => risk.text === phrases.reversibility.irreversible) ?? risks[0];
 }
 
 /** Maximum length of an answer that is announced again, in characters. */

@@ -44,7 +44,7 @@ export function isShort(call) {
 /**
  * Whether a text says exactly this call, word for word: the tool, then each argument in order, its name before its value. A number may come
  * before its name: `Transfer 20 euros to Ben.` is the call `transfer, euros 20, to Ben`. No other word is allowed, because it could change the
- * meaning. `is_said_by` in `src/subscriber/question_call.rs` has the same rules.
+ * meaning. For a Spanish listener, a fixed list of Spanish words counts as the English ones: `Transferir 20 euros a Ben.` `is_said_by` in `src/subscriber/question_call.rs` has the same rules.
  */
 export function isSaidBy(call, text) {
   if (call.pairs === undefined || !isShort(call)) return false;
@@ -55,11 +55,16 @@ export function isSaidBy(call, text) {
     if (isSaid) rest.splice(0, expected.length);
     return isSaid;
   };
-  const capitalized = call.tool.slice(0, 1).toUpperCase() + call.tool.slice(1);
-  if (!take(call.tool) && !take(capitalized)) return false;
-  const areSaid = call.pairs.every(([name, value]) => take(`${name} ${value}`) || (/^[\d.]+$/.test(value) && take(`${value} ${name}`)));
+  const isSpanish = phrases.lang === "es";
+  const verbs = (isSpanish ? ["", "ar", "er", "ir"] : [""]).map((ending) => call.tool + ending);
+  if (!verbs.some((verb) => take(verb) || take(verb.slice(0, 1).toUpperCase() + verb.slice(1)))) return false;
+  const isNamed = (name, value) => take(`${name} ${value}`) || (/^[\d.]+$/.test(value) && take(`${value} ${name}`));
+  const areSaid = call.pairs.every(([name, value]) => [name, ...((isSpanish && SPANISH_NAMES.get(name)) || [])].some((one) => isNamed(one, value)));
   return areSaid && rest.length === 0;
 }
+
+/** Names of arguments and the Spanish words that say the same. */
+const SPANISH_NAMES = new Map([["to", ["a", "para"]], ["for", ["para"]], ["from", ["de", "desde"]]]);
 
 /** Returns the names and values of arguments, or `undefined` if a value is not a text or a number. */
 function describePairs(value) {
@@ -79,9 +84,9 @@ export function describeContext(value) {
   return { text: short, lang: "", dir: "auto", ...(short === text ? { pieces } : {}) };
 }
 
-/** Creates the part that states the exact call. */
-export function exactCallText(call) {
-  const [before, after] = phrases.exactCall("\n").split("\n");
+/** Creates the part that states the exact call. `warning` is a sentence that becomes its label. */
+export function exactCallText(call, warning) {
+  const [before, after] = warning === undefined ? phrases.exactCall("\n").split("\n") : [`${warning.replace(/\.$/, "")}: `, "."];
   const noArguments = call.hasArguments ? "" : `, ${phrases.withoutArguments}`;
   const pieces = [{ text: before }, ...call.pieces, { text: noArguments + after }];
   return { ...nameText(joinPieces(pieces)), pieces };

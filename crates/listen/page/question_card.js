@@ -9,7 +9,9 @@ import { nameText } from "./wording.js";
 function createBadges(question) {
   // The texts end with a full stop, so that a screen reader pauses between them.
   const badges = question.risks.flatMap(({ kind, text }) => [createBadge(text, kind, question.lang), " "]);
-  return badges.length === 0 ? [] : [createElement("p", { className: "badges" }, badges)];
+  // A screen reader hears the strongest warning with the call.
+  const hidden = question.areRisksSpoken ? {} : { "aria-hidden": "true" };
+  return badges.length === 0 ? [] : [createElement("p", { className: "badges", ...hidden }, badges)];
 }
 
 /** Creates the texts of a question below its title: consequence or context, the exact call if the title does not say it, and warnings. */

@@ -142,10 +142,11 @@ export class QuestionDialog {
   }
 
   #addDecisionButtons() {
-    const { allowedReplies } = this.question;
+    const { question } = this;
+    const { allowedReplies } = question;
     const buttons = [];
     if (allowedReplies.includes("reject")) buttons.push(this.#createButton(phrases.rejectButton, "decision no", () => this.#actions.answer(this, { decision: "reject" })));
-    if (allowedReplies.includes("accept")) buttons.push(this.#createButton(phrases.acceptButton, "decision yes", () => this.#actions.answer(this, { decision: "accept" })));
+    if (allowedReplies.includes("accept")) buttons.push(this.#createButton(phrases.acceptButton, question.isDangerous ? "decision yes dangerous" : "decision yes", () => this.#actions.answer(this, { decision: "accept" })));
     this.#answers.append(createElement("p", { className: "buttons decide" }, buttons));
   }
 

@@ -17,6 +17,9 @@ export const MAX_SEGMENT_CHARS = 400;
 /** How long a screen reader needs to start reading the new position after the focus has moved, in milliseconds. */
 const AFTER_FOCUS_MOVE_MS = 800;
 
+/** How long a person remembers which session the last announcement was about, in milliseconds. */
+const SESSION_MEMORY_MS = 5000;
+
 /** The pause between two announcements, in milliseconds. */
 const PAUSE_MS = 400;
 
@@ -34,7 +37,8 @@ export class AnnouncementQueue {
    * Adds an announcement: `parts`, and optionally `critical`, `first` (before all other critical ones), `session`, `isStep` (skipped when
    * agent text, a critical announcement or the end of its session arrives), `isAgentText` and `isEnd` (skip the waiting steps of their
    * session), `key` (replaces waiting announcements with the same key), `notBefore`, `notAfter` and `questionToken` (a question to show;
-   * its text is in `parts`). Other members are kept.
+   * its text is in `parts`). The first `nameParts` parts say whose session it is; they are left out directly after an announcement about the
+   * same session. Other members are kept.
    */
   add(announcement) {
     const { key, session, isAgentText, isEnd, critical } = announcement;
@@ -70,8 +74,15 @@ export class AnnouncementQueue {
     if (announcement === undefined || now < this.#dueAt(announcement, now)) return undefined;
     if (this.#droppedCount > 0 && !announcement.critical) return this.begin(this.#takeDroppedNotice(), now);
     this.removeWaiting((waiting) => waiting === announcement);
+    const spoken = this.#withoutKnownName(announcement, now);
     this.#keepInterrupted(now);
-    return this.begin(announcement, now);
+    return this.begin(spoken, now);
+  }
+
+  #withoutKnownName(announcement, now) {
+    const { announcement: before, endsAt } = this.#current;
+    const isKnown = announcement.nameParts > 0 && before?.session === announcement.session && now - endsAt < SESSION_MEMORY_MS;
+    return isKnown ? { ...announcement, parts: announcement.parts.slice(announcement.nameParts), named: announcement } : announcement;
   }
 
   /** Whether the next announcement shows a question. */
@@ -114,7 +125,7 @@ export class AnnouncementQueue {
     const { announcement, endsAt } = this.#current;
     if (announcement === undefined || now >= endsAt || !(announcement.isAgentText || announcement.critical) || announcement.questionToken !== undefined) return;
     const at = announcement.critical ? this.#waiting.findLastIndex((waiting) => waiting.critical) + 1 : this.#waiting.findLastIndex((waiting) => waiting.critical || waiting.isRepeated) + 1;
-    this.#waiting.splice(at, 0, { ...announcement, isRepeated: true });
+    this.#waiting.splice(at, 0, { ...(announcement.named ?? announcement), isRepeated: true });
   }
 
   /** Makes an announcement the current one for as long as a screen reader needs to speak it. */
@@ -147,7 +158,7 @@ export function splitLongAnnouncement(announcement) {
   if (length <= MAX_SEGMENT_CHARS || announcement.questionToken !== undefined) return [announcement];
   const segments = announcement.parts.flatMap((part) => splitText(part.text).map((text) => ({ ...announcement, parts: [text === part.text ? part : { ...part, text, pieces: undefined }] })));
   // The segments have no key. With a key, each segment would replace the one before it.
-  return segments.map(({ key, ...segment }) => segment);
+  return segments.map(({ key, nameParts, ...segment }) => segment);
 }
 
 function splitText(text) {

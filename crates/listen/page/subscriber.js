@@ -230,6 +230,7 @@ export class Subscriber {
     if (parts.length === 0) return;
     // The log shows the category in front of each entry, so a first part that repeats it is left out.
     const repeatsCategory = parts.length > 1 && parts[0].text.toLowerCase() === `${phrases.categoryLabels[category]}:`;
+    const isNewSpeaker = producerId(event) !== session.speakerId;
     const name = this.#nameSpeaker(event, session, parts);
     const logged = repeatsCategory ? parts.slice(1) : parts;
     // The head of the card says that the session has finished. The timeline adds what the agent says about it.
@@ -238,7 +239,8 @@ export class Subscriber {
     session.lastAnnouncedAt = now;
     effects.push({ dropStates: session.id });
     const critical = event.urgency === "critical";
-    effects.push({ announce: { parts: [...name, ...parts], critical, session: session.id, ...this.#queueOptions(session, category, critical || isNote) } });
+    const nameParts = isNewSpeaker ? 0 : name.length;
+    effects.push({ announce: { parts: [...name, ...parts], nameParts, critical, session: session.id, ...this.#queueOptions(session, category, critical || isNote) } });
   }
 
   /** Returns the options by which the queue decides which waiting announcements this one replaces, and which ones replace it. */

@@ -162,7 +162,7 @@ pub(super) const SCENARIOS: [ScreenReaderScenario; 9] = [
         expectations: &[
             Once("Question from Demo assistant"),
             Once("Delete the demo record. The record is gone forever."),
-            Once("High risk."),
+            Once("This cannot be undone: delete record, record demonstration."),
             AtLeastOnce("No, reject it"),
             Once("Rejected."),
             Once("The record was not deleted."),
@@ -180,7 +180,7 @@ pub(super) const SCENARIOS: [ScreenReaderScenario; 9] = [
         until: "Close",
         expectations: &[
             Once("Question from local"),
-            Once("High risk."),
+            Once("This cannot be undone: send, amount 5.00."),
             Once("Someone else accepted this: Send 5 euros to Ben."),
             AtLeastOnce("Close"),
         ],
@@ -204,7 +204,7 @@ pub(super) const SCENARIOS: [ScreenReaderScenario; 9] = [
         expectations: &[
             // After the page has loaded, Orca may also read the whole page, of which only the dialog is accessible.
             AtLeastOnce("Question from local Send 5 euros to Ben."),
-            AtLeastOnce("This cannot be undone."),
+            AtLeastOnce("This cannot be undone: send, amount 5.00."),
             AtLeastOnce("left."),
         ],
     },

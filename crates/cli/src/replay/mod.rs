@@ -16,7 +16,7 @@ mod timeline;
 mod trace;
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use aaep::event::Verbosity;
@@ -29,6 +29,7 @@ use crate::listen::{parse_language_tag, verbosity_parser};
 use crate::output::{describe_io_error, print_stderr, printable};
 use crate::validate;
 use crate::validate::item_reader::ItemReader;
+use crate::validate::report::format_summary;
 use checker::ReplayChecker;
 use playback_clock::{PlaybackClock, Speed};
 use svg::RecordingDiagram;
@@ -139,7 +140,8 @@ fn trace_and_draw(arguments: &Arguments) -> Result<ExitStatus, String> {
         }
     }
     if is_tracing {
-        let text = format!("{events} events, {sessions} sessions: {errors} errors, {warnings} warnings\n");
+        let mut text = format_summary([events, sessions, errors, warnings], io::stdout().is_terminal());
+        text.push('\n');
         trace::write_unless_closed(&mut out, &text).map_err(print_error)?;
         match out.flush() {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(print_error(error)),

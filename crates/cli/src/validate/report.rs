@@ -9,7 +9,7 @@ use aaep::json::write_object;
 use aaep::rule::{Finding, Severity};
 
 use super::finding_groups::{FindingGroups, MAX_LISTED};
-use crate::output::{escape_controls, print_stderr, printable};
+use crate::output::{escape_controls, pluralize, print_stderr, printable};
 
 /// One finding, and where it is.
 pub(crate) struct ReportedFinding<'a> {
@@ -163,8 +163,7 @@ impl ValidationReport {
                 "{{\"summary\":{{\"events\":{events},\"sessions\":{sessions},\"errors\":{errors},\"warnings\":{warnings}{details}}}}}"
             )
         } else {
-            // This format is part of the public interface: programs parse it, so it has no singular "1 event".
-            format!("{events} events, {sessions} sessions: {errors} errors, {warnings} warnings")
+            format_summary([events, sessions, errors, warnings], std::io::stdout().is_terminal())
         };
         self.print(&text);
         self.flush();
@@ -211,5 +210,28 @@ impl ValidationReport {
                 self.write_error = Some(error);
             }
         }
+    }
+}
+
+/// Returns the closing line of a check: the numbers of events, sessions, errors and warnings. A person reads `1 session`; programs parse the
+/// line, so for them it always has the same words.
+pub(crate) fn format_summary(counts: [u64; 4], is_terminal: bool) -> String {
+    let nouns = ["event", "session", "error", "warning"];
+    let [events, sessions, errors, warnings] = std::array::from_fn(|at| {
+        if is_terminal { pluralize(counts[at], nouns[at]) } else { format!("{} {}s", counts[at], nouns[at]) }
+    });
+    format!("{events}, {sessions}: {errors}, {warnings}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_has_singulars_for_people_and_one_form_for_programs() {
+        let summary = |is_terminal| format_summary([1, 1, 1, 0], is_terminal);
+        assert_eq!(summary(true), "1 event, 1 session: 1 error, 0 warnings");
+        assert_eq!(summary(false), "1 events, 1 sessions: 1 errors, 0 warnings");
+        assert_eq!(format_summary([2, 3, 0, 4], true), format_summary([2, 3, 0, 4], false));
     }
 }

@@ -420,7 +420,7 @@ fn the_network_demo_asks_the_person() {
         assert_eq!(run.exit_code, 0, "{auto}: {}\n{}", run.stdout, run.stderr);
         let count =
             format!("Both sides have the same transcript of {message_count} messages, and it is valid.");
-        for expected in [expected, &count, "ask: Question 1 from "] {
+        for expected in [expected, &count, "\nask: You have "] {
             assert!(run.stdout.contains(expected), "{auto}: {expected:?} is not in:\n{}", run.stdout);
         }
         let verified = run_in(

@@ -21,9 +21,9 @@ fn ask(agent: &AgentSession, additional_members: &str) -> String {
 #[test]
 fn the_person_hears_the_call_that_the_answer_is_bound_to() {
     for (language, expected) in [
-        ("en", "ask: The exact call: "),
-        ("es", "pregunta: Se ejecutará exactamente: "),
-        ("yo", "ìbéèrè: Ohun tó máa ṣe gan-an: "),
+        ("en", "ask: This cannot be undone: "),
+        ("es", "pregunta: Irreversible: "),
+        ("yo", "ìbéèrè: A kò lè dá èyí padà: "),
     ] {
         let hub = HubProcess::start_in_memory();
         let mut person = ListenProcess::start(&hub.address, &["--lang", language]);
@@ -45,7 +45,7 @@ fn details_read_every_argument_of_a_long_call() {
     let note = format!("{}; rm ~", "x".repeat(5_000));
     ask(&agent, &format!(r#","tool":"transfer","arguments":{{"note":"{note}","amount":5000000}}"#));
     person.read_until("ask: Type details to hear the exact call.");
-    person.read_until("ask: Type yes or no.");
+    person.read_until("ask: Yes or no?");
     person.type_line("details");
     let line = person.read_until("ask: The exact call: ").pop().unwrap();
     assert_eq!(line, format!("ask: The exact call: transfer, note \"{note}\", amount 5000000."));
@@ -57,7 +57,7 @@ fn the_person_hears_that_the_answer_to_a_dangerous_question_is_not_bound() {
     let mut person = ListenProcess::start_connected(&hub.address, &[]);
     let mut stream = hub.next_stream();
     stream.send_event(1, "awaiting.confirmation", &format!(r#""reply_token":"rpl_1",{DANGEROUS_QUESTION}"#));
-    let lines = person.read_until("ask: Type yes or no.");
+    let lines = person.read_until("ask: Yes or no?");
     let expected = "ask: This cannot be undone. Your answer is not tied to one exact call.";
     assert!(lines.contains(&expected.to_owned()), "{lines:#?}");
 }
@@ -68,10 +68,10 @@ fn a_bare_yes_never_answers_a_question_that_has_just_appeared() {
     let mut person = ListenProcess::start_connected(&hub.address, &["--answer-grace", "3600"]);
     let mut stream = hub.next_stream();
     stream.send_event(1, "awaiting.confirmation", &format!(r#""reply_token":"rpl_1",{DANGEROUS_QUESTION}"#));
-    person.read_until("ask: Type yes or no.");
+    person.read_until("ask: Yes or no?");
     for answer in ["yes", "no", "answer yes", "2"] {
         person.type_line(answer);
-        let lines = person.read_until("ask: Type yes or no.");
+        let lines = person.read_until("ask: Yes or no?");
         assert!(lines[0].starts_with("error: Question 1 is new, so nothing was sent."), "{lines:#?}");
         assert!(lines.iter().any(|line| line.contains("Send 5 euros to Ben.")), "{lines:#?}");
     }
@@ -101,8 +101,8 @@ fn an_unverified_name_is_announced_with_the_agent_id() {
         "awaiting.confirmation",
         &format!(r#""reply_token":"rpl_1",{DANGEROUS_QUESTION}"#),
     );
-    person.read_until("ask: Question 1 from Ada's Bank (agent id evil): ");
-    person.read_until("ask: Type yes or no.");
+    person.read_until("ask: Ada's Bank (agent id evil): ");
+    person.read_until("ask: Yes or no?");
     for (command, line) in [
         ("status", "status: Session 1, Ada's Bank (agent id evil)."),
         ("details", "ask: Without an answer, it will not be done."),
@@ -123,7 +123,7 @@ fn an_unverified_name_is_announced_with_the_agent_id() {
         "awaiting.confirmation",
         &format!(r#""reply_token":"rpl_2",{DANGEROUS_QUESTION}"#),
     );
-    person.read_until("ask: Question 2 from Ada's Bank: ");
+    person.read_until("ask: Ada's Bank: ");
     person.type_line("details");
     person.read_until("ask: The agent's id is evil.");
     // Another name in the same session is not verified.
@@ -141,8 +141,8 @@ fn nothing_in_the_exact_call_is_invisible_or_looks_like_a_separator() {
         r#","tool":"send","arguments":{"to":"B\u200ben","note":"x\u201a to Ben","amount":0.00005e8}"#,
     );
     assert_eq!(
-        person.read_until("ask: The exact call: ").pop().unwrap(),
-        "ask: The exact call: send, to \"B\\u{200b}en\", note \"x\u{201a} to Ben\", amount 5000."
+        person.read_until("ask: This cannot be undone: ").pop().unwrap(),
+        "ask: This cannot be undone: send, to \"B\\u{200b}en\", note \"x\u{201a} to Ben\", amount 5000."
     );
 }
 
@@ -159,7 +159,7 @@ fn the_agents_text_replaces_none_of_saysos_own_statements() {
     let call = format!(r#""tool":"send","arguments":{{"note":"{note}"}}"#);
     agent.client.post(&path, &format!("{{{question},{call}}}")).json_str("reply_token");
     person.read_until("ask: This cannot be undone.");
-    person.read_until("ask: Type yes or no.");
+    person.read_until("ask: Yes or no?");
     person.type_line("details");
     assert_eq!(person.read_until("ask: The exact call: ").pop().unwrap(), format!("ask: {exact}"));
 }
@@ -170,7 +170,7 @@ fn an_agent_can_neither_close_its_question_nor_claim_that_a_person_stopped_it() 
     let mut person = ListenProcess::start_connected(&hub.address, &["--answer-grace", "0"]);
     let mut stream = hub.next_stream();
     stream.send_event(1, "awaiting.confirmation", &format!(r#""reply_token":"rpl_1",{DANGEROUS_QUESTION}"#));
-    person.read_until("ask: Type yes or no.");
+    person.read_until("ask: Yes or no?");
     stream.send_event(2, "state.changed", r#""from_state":"awaiting_input","to_state":"thinking""#);
     stream.send_event(3, "tool.invoked", r#""tool":"x","summary_normal":"Looking.""#);
     person.read_until("tool: Looking.");

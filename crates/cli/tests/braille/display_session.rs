@@ -48,8 +48,8 @@ fn a_session_is_read_and_answered_with_the_keys_of_the_display() {
     display.wait_for("agent: Your balance is 3 euros, and the");
 
     let token = agent.ask_confirmation();
-    person.read_until("ask: Type");
-    display.wait_for("ask: Question 1");
+    person.read_until("ask: Yes or no?");
+    display.wait_for("ask: local: ");
     let lines = display.read_until("yes no routing key above your answer");
     assert!(lines.iter().all(|line| line.chars().count() <= 40), "{lines:#?}");
     assert!(lines.concat().contains("undone"), "{lines:#?}");
@@ -88,7 +88,7 @@ fn the_no_chord_rejects_and_names_its_question() {
     person.read_until("Braille display connected: 20 cells.");
     let first = AgentSession::start(hub.client());
     let first_token = first.ask_confirmation();
-    display.wait_for("ask: Question 1");
+    display.wait_for("ask: local: ");
     let second = AgentSession::start(hub.client());
     let second_token = second.ask_confirmation();
     display.wait_for("ask: Question 2");
@@ -98,7 +98,7 @@ fn the_no_chord_rejects_and_names_its_question() {
     display.route("no");
     assert!(second.wait_for_reply(&second_token, 30).contains(r#""decision":"reject""#));
     person.read_until("answer: Question 2: no.");
-    display.wait_for("ask: Question 1");
+    display.wait_for("ask: local: ");
     assert_eq!(first.wait_for_reply(&first_token, 0), PENDING);
 }
 
@@ -121,7 +121,7 @@ fn a_missing_or_lost_brltty_is_reported_and_listening_goes_on() {
     let mut other = listen(&hub, &["--braille", "127.0.0.1:61000"]);
     other.read_until("error: No braille: brltty cannot be reached at 127.0.0.1:61000");
     let token = agent.ask_confirmation();
-    other.read_until("ask: Type");
+    other.read_until("ask: Yes or no?");
     other.type_line("no");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"reject""#));
 }

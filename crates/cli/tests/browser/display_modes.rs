@@ -38,6 +38,47 @@ fn at_400_percent_zoom_nothing_is_cut_off_and_answers_are_reachable() {
     }
 }
 
+/// Returns the sign, the border and the colour of the button for yes.
+fn yes_button_look(page: &mut Page, preferences: MediaPreferences) -> Vec<String> {
+    page.set_media_preferences(preferences);
+    let look = page.evaluate(&format!(
+        "((yes) => [getComputedStyle(yes, '::before').content, getComputedStyle(yes).borderTopStyle, getComputedStyle(yes).color])({DIALOG}.querySelector('.yes'))"
+    ));
+    serde_json::from_value(look).unwrap()
+}
+
+#[test]
+#[ignore = "needs a browser: cargo xtask browser"]
+fn a_yes_to_a_dangerous_action_looks_different_even_without_colours() {
+    let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
+    let mut page = open_listening_page(&hub, &mut browser);
+    let client = hub.client();
+    let session = client.start_session();
+    let path = format!("/agent/v1/sessions/{session}/confirmations");
+    let modes = [
+        MediaPreferences::LIGHT,
+        MediaPreferences::DARK,
+        MediaPreferences { forced_colours: true, ..MediaPreferences::DARK },
+    ];
+    client.post(
+        &path,
+        r#"{"action":"Book the Garden room.","consequence":"It is reserved for you.","timeout_seconds":1200,"default_decision":"reject","risk_level":"low","irreversible":false}"#,
+    );
+    wait_for_question(&mut page);
+    page.screenshot("harmless-confirmation");
+    let harmless = modes.map(|mode| yes_button_look(&mut page, mode));
+    page.press("Escape");
+    page.wait_until(&format!("{DIALOG} == null"));
+    client.ask_confirmation(&session);
+    wait_for_question(&mut page);
+    let dangerous = modes.map(|mode| yes_button_look(&mut page, mode));
+    for (at, (harmless, dangerous)) in harmless.iter().zip(&dangerous).enumerate() {
+        assert_ne!(harmless[0], dangerous[0], "the sign in mode {at}");
+        assert_ne!(harmless[1], dangerous[1], "the border in mode {at}");
+    }
+    assert_ne!(harmless[0][2], dangerous[0][2], "the colour");
+}
+
 #[test]
 #[ignore = "needs a browser: cargo xtask browser"]
 fn forced_colours_keep_the_dialog_border_and_reduced_motion_stops_animation() {
@@ -53,6 +94,15 @@ fn forced_colours_keep_the_dialog_border_and_reduced_motion_stops_animation() {
         "for (const region of document.querySelectorAll('#announcements > div')) region.replaceChildren()",
     );
     assert_eq!(page.evaluate(bar), "0px", "an empty area of announcements has no bar");
+    let starts = page.evaluate(
+        "[...document.querySelectorAll('#announcements > div')].map((region, index) => {
+            const text = document.createElement('p');
+            text.textContent = index == 0 ? 'A long text that the next one has replaced.' : 'Accepted.';
+            text.className = index == 0 ? 'replaced' : '';
+            region.replaceChildren(text);
+            return text.getBoundingClientRect().left; })",
+    );
+    assert_eq!(starts[0], starts[1], "a replaced text does not indent the next one");
     let border = page.evaluate(&format!(
         "getComputedStyle({DIALOG}).borderTopStyle + getComputedStyle({DIALOG}).borderTopWidth"
     ));

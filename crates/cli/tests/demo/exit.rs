@@ -11,7 +11,7 @@ fn a_signal_ends_the_demo_with_code_0_even_during_a_question() {
         assert_eq!(demo.wait_for_exit(), 0, "{signal}");
         let mut demo = DemoProcess::start(&[]);
         demo.type_line("delete a record");
-        demo.read_until("ask: Type yes or no.");
+        demo.read_until("ask: Yes or no?");
         demo.signal(signal);
         assert_eq!(demo.wait_for_exit(), 0, "{signal}");
         let printed = demo.printed.join("\n");
@@ -51,7 +51,7 @@ fn an_open_question_is_withdrawn_when_the_input_ends() {
     demo.type_line("send 20 euros to Ben");
     let time = demo.read_until("ask: You have ");
     assert!(time.contains("2 minutes."), "{time}");
-    demo.read_until("ask: Type yes or no.");
+    demo.read_until("ask: Yes or no?");
     demo.close_input();
     demo.read_until("answer: Question 1 was withdrawn.");
     demo.read_until("agent: Nothing was transferred.");

@@ -24,11 +24,11 @@ fn a_balance_request_is_announced_completely() {
 fn an_accepted_transfer_is_announced_completely() {
     let expected = [
         "session: Demo assistant has started. Preparing a demo transfer.",
-        "ask: Question 1 from Demo assistant: Transfer 20 euros to Ada.",
+        "ask: Demo assistant: Transfer 20 euros to Ada.",
         "ask: The money leaves the account at once.",
         "ask: This cannot be undone.",
         "ask: You have …",
-        "ask: Type yes or no.",
+        "ask: Yes or no?",
         "answer: Question 1 was answered automatically: yes.",
         "answer: Accepted.",
         "tool: Transferring 20 euros to Ada.",
@@ -61,17 +61,14 @@ fn a_handoff_is_announced_completely_without_repetition() {
 #[test]
 fn other_requests_are_announced_as_expected() {
     for (request, lines) in [
-        (
-            "book a room",
-            ["ask: Question 1 from Demo assistant: Book the Garden room", "tool: The room is booked."],
-        ),
+        ("book a room", ["ask: Demo assistant: Book the Garden room", "tool: The room is booked."]),
         (
             "send an e-mail to Ada",
-            ["ask: Question 1 from Demo assistant: Send a short greeting", "tool: The greeting was sent."],
+            ["ask: Demo assistant: Send a short greeting", "tool: The greeting was sent."],
         ),
         (
             "delete a record",
-            ["ask: Question 1 from Demo assistant: Delete the demo record.", "tool: The record was deleted."],
+            ["ask: Demo assistant: Delete the demo record.", "tool: The record was deleted."],
         ),
         ("how is the weather?", ["ask: 1: Lagos.", "agent: In Lagos, as everywhere in the demo"]),
         ("weather in Madrid", ["session: Demo assistant has started.", "agent: In Madrid, as everywhere"]),
@@ -147,7 +144,7 @@ fn announcements_are_localized_in_spanish_and_yoruba() {
         (
             "transfiere 20 euros a Ada",
             &["--auto", "accept"],
-            "pregunta: Pregunta 1 de Demo assistant: Transferir 20 euros a Ada.",
+            "pregunta: Demo assistant: Transferir 20 euros a Ada.",
         ),
     ] {
         let announcements = run_once(request, options);

@@ -6,7 +6,7 @@ use crate::demo::demo_process::{DemoProcess, strip_times};
 fn a_typed_yes_runs_the_tool_and_another_request_can_follow() {
     let mut demo = DemoProcess::start(&[]);
     demo.type_line("send 20 euros to Ada");
-    demo.read_until("ask: Type yes or no.");
+    demo.read_until("ask: Yes or no?");
     demo.type_line("y");
     demo.read_until("error: Nothing was sent. Type the whole word: yes 1 or no 1.");
     demo.type_line("yes");
@@ -43,7 +43,7 @@ fn a_free_text_answer_and_other_commands_work() {
 fn input_that_resembles_an_answer_is_neither_an_answer_nor_a_request() {
     let mut demo = DemoProcess::start(&[]);
     demo.type_line("send 20 euros to Ada");
-    demo.read_until("ask: Type yes or no.");
+    demo.read_until("ask: Yes or no?");
     for line in
         ["nope", "yes please", "ok then", "sure", "go ahead", "I don't want that", "send it", "wibble"]
     {
@@ -53,7 +53,7 @@ fn input_that_resembles_an_answer_is_neither_an_answer_nor_a_request() {
             printed.starts_with("error: That is not an answer, so nothing was sent."),
             "{line}: {printed}"
         );
-        assert!(printed.contains("Type yes or no."), "{printed}");
+        assert!(printed.contains("Yes or no?"), "{printed}");
     }
     demo.type_line("no");
     demo.read_until("agent: Nothing was transferred.");
@@ -91,11 +91,11 @@ fn a_piped_script_runs_to_its_end() {
     let from = demo.printed.iter().position(|line| line.starts_with("session: ")).unwrap();
     let expected = [
         "session: Demo assistant has started. Preparing a demo transfer.",
-        "ask: Question 1 from Demo assistant: Transfer 20 euros to Ada.",
+        "ask: Demo assistant: Transfer 20 euros to Ada.",
         "ask: The money leaves the account at once.",
         "ask: This cannot be undone.",
         "ask: You have …",
-        "ask: Type yes or no.",
+        "ask: Yes or no?",
         "answer: Question 1: yes.",
         "answer: Accepted.",
         "tool: Transferring 20 euros to Ada.",
@@ -117,14 +117,14 @@ fn lines_that_arrive_together_are_handled_in_order() {
     assert_eq!(demo.wait_for_exit(), 0);
     let mut printed = demo.printed.iter();
     for expected in [
-        "ask: Question 1",
-        "ask: Question 1",
+        "ask: Demo assistant: Transfer",
+        "ask: Demo assistant: Transfer",
         "answer: Question 1: yes.",
         "tool: The transfer is complete.",
-        "ask: Question 2",
+        "ask: Demo assistant: Which place",
         "answer: Your answer to question 2: ",
         "agent: In London",
-        "ask: Question 3",
+        "ask: Demo assistant: Delete",
         "answer: Question 3: no.",
         "agent: The record was not deleted.",
         "agent: The demo account holds 1250 euros",
@@ -137,7 +137,7 @@ fn lines_that_arrive_together_are_handled_in_order() {
 #[test]
 fn the_person_can_stop_the_assistant() {
     let mut demo = DemoProcess::start(&["--once", "delete a record"]);
-    demo.read_until("ask: Type yes or no.");
+    demo.read_until("ask: Yes or no?");
     demo.type_line("stop");
     demo.read_until("answer: You stopped Demo assistant");
     assert_eq!(demo.wait_for_exit(), 0);
@@ -171,7 +171,7 @@ fn in_a_terminal_requests_work_while_a_question_is_open() {
     demo.type_line("stop");
     demo.read_until("You stopped Demo assistant");
     demo.type_line("send 20 euros to Ada");
-    demo.read_until("ask: Type yes or no.");
+    demo.read_until("ask: Yes or no?");
     // A bare yes is not accepted in the first second after a question appears.
     demo.type_line("yes 2");
     demo.read_until("tool: The transfer is complete.");

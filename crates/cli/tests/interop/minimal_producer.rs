@@ -51,7 +51,7 @@ fn the_unmodified_producer_can_be_followed_and_obeys_the_reply() {
                 let request = r#"{"user_message":"Transfer 500 to savings"}"#;
                 assert_eq!(client.post("/sessions", request).status, 202);
             }
-            if line.starts_with("ask: Type") {
+            if line.starts_with("ask: Yes or no?") {
                 writeln!(keyboard, "{answer}").unwrap();
             }
             let is_last = line.starts_with("session: AAEP Minimal Producer has finished")
@@ -61,10 +61,7 @@ fn the_unmodified_producer_can_be_followed_and_obeys_the_reply() {
                 break;
             }
         }
-        assert!(
-            lines.iter().any(|line| line.starts_with("ask: Question 1 from AAEP Minimal Producer")),
-            "{lines:#?}"
-        );
+        assert!(lines.iter().any(|line| line.starts_with("ask: AAEP Minimal Producer: ")), "{lines:#?}");
         // The producer reports the tool call before it asks, so only the end of the call shows the decision.
         let failed = lines.iter().any(|line| line.starts_with("tool: The tool transfer funds failed."));
         assert_eq!(failed, !is_action_expected, "{lines:#?}");

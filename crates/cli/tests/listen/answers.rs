@@ -10,7 +10,7 @@ fn a_typed_no_rejects_the_action() {
     let mut person = ListenProcess::start_connected(&hub.address, &[]);
     let agent = AgentSession::start(hub.client());
     let token = agent.ask_confirmation();
-    person.read_until("ask: Type");
+    person.read_until("ask: Yes or no?");
     person.type_line("no");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"reject","by":"reply""#));
     let lines = person.read_until("answer: Rejected.");
@@ -23,7 +23,7 @@ fn neither_enter_nor_an_abbreviation_accepts_an_irreversible_action() {
     let mut person = ListenProcess::start_connected(&hub.address, &[]);
     let agent = AgentSession::start(hub.client());
     let token = agent.ask_confirmation();
-    person.read_until("ask: Type");
+    person.read_until("ask: Yes or no?");
     person.type_line("");
     person.read_until("ask: Enter alone does not answer. Question 1: about 2 minutes left");
     for input in ["1", "y", "yes please", "y.", "accept everything", "yes 2", "ye"] {
@@ -69,7 +69,7 @@ fn a_question_answered_elsewhere_is_announced_and_closed() {
     let _stream = client.open_event_stream(&other, None);
     let agent = AgentSession::start(client.clone());
     let token = agent.ask_confirmation();
-    person.read_until("ask: Type");
+    person.read_until("ask: Yes or no?");
     assert_eq!(client.reply(&other, &token, "accept").status, 204);
     person.read_until("answer: Question 1 was answered elsewhere: accepted.");
     person.type_line("yes");
@@ -101,7 +101,7 @@ fn a_person_can_extend_the_deadline_and_stop_the_agent() {
     let mut person = ListenProcess::start_connected(&hub.address, &[]);
     let agent = AgentSession::start(hub.client());
     let token = agent.ask_confirmation();
-    person.read_until("ask: Type");
+    person.read_until("ask: Yes or no?");
     person.type_line("more time");
     let lines = person.read_until("More time for question 1");
     assert!(has_more_time(&lines[lines.len() - 1]), "{lines:#?}");
@@ -140,8 +140,8 @@ fn a_deadline_extension_is_announced_to_other_listeners() {
     );
     let agent = AgentSession::start(hub.client());
     let token = agent.ask_confirmation();
-    second.read_until("ask: Type");
-    first.read_until("ask: Type");
+    second.read_until("ask: Yes or no?");
+    first.read_until("ask: Yes or no?");
     first.type_line("more time");
     first.read_until("More time for question 1");
     let lines = second.read_until("More time");
@@ -150,7 +150,7 @@ fn a_deadline_extension_is_announced_to_other_listeners() {
     assert!(has_more_time(line), "{line}");
     // A listener that joins now gets the same deadline.
     let mut late = ListenProcess::start_connected(&hub.address, &[]);
-    let lines = late.read_until("ask: Type");
+    let lines = late.read_until("ask: Yes or no?");
     let time = lines.iter().find(|line| line.starts_with("ask: You have ")).unwrap();
     assert!(has_more_time(time), "{time}");
     assert!(!lines.iter().any(|line| line.contains("More time")), "{lines:#?}");

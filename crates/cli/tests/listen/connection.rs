@@ -52,7 +52,7 @@ fn listening_resumes_after_the_hub_restarts() {
     let mut person = ListenProcess::start_connected(&address, &[]);
     let agent = AgentSession::start(hub.client());
     let token = agent.ask_confirmation();
-    person.read_until("ask: Type");
+    person.read_until("ask: Yes or no?");
     hub.kill();
     person.read_until("notice: Connection to the hub lost");
     person.type_line("status");
@@ -142,7 +142,7 @@ fn a_pending_answer_is_sent_before_quitting() {
     let mut person = ListenProcess::start_connected(&hub.address, &[]);
     let agent = AgentSession::start(hub.client());
     let token = agent.ask_confirmation();
-    person.read_until("ask: Type");
+    person.read_until("ask: Yes or no?");
     person.type_line("yes\nquit");
     assert_eq!(person.wait_for_exit().1, 0);
     let reply = agent.wait_for_reply(&token, 0);
@@ -243,7 +243,7 @@ fn a_slow_listener_is_disconnected_and_resubscribes() {
     let agent = AgentSession::start(hub.client());
     person.read_until("has started");
     let token = agent.ask_confirmation();
-    person.read_until("ask: Type");
+    person.read_until("ask: Yes or no?");
     person.signal("-STOP");
     let long = "All of it. ".repeat(1400);
     for batch in 0..20 {
@@ -276,7 +276,7 @@ fn quitting_closes_the_subscription() {
     let mut person = ListenProcess::start_connected(&hub.address, &[]);
     let agent = AgentSession::start(hub.client());
     let token = agent.ask_confirmation();
-    person.read_until("ask: Type");
+    person.read_until("ask: Yes or no?");
     person.type_line("quit");
     // After a lost connection, the hub keeps the question open for 30 seconds. After a close, it must decide at once.
     let reply = agent.wait_for_reply(&token, 20);
@@ -296,9 +296,9 @@ fn a_late_listener_hears_the_open_question_and_can_answer() {
     let agent = AgentSession::start(client.clone());
     let token = agent.ask_confirmation();
     let mut person = ListenProcess::start_connected(&hub.address, &[]);
-    let lines = person.read_until("ask: Type");
+    let lines = person.read_until("ask: Yes or no?");
     assert_eq!(lines[0], "agent: local is waiting for an answer. About: Moving money.");
-    assert_eq!(lines[1], "ask: Question 1 from local: Send 5 euros to Ben.");
+    assert_eq!(lines[1], "ask: local: Send 5 euros to Ben.");
     person.type_line("yes");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept","by":"reply""#));
     person.read_until("answer: Accepted.");

@@ -67,7 +67,8 @@ fn producer_text_cannot_control_the_terminal_or_forge_lines() {
         assert!(!rest.contains("  "), "{line:?}");
         questions += usize::from(label == "ask" && rest.starts_with("Question "));
     }
-    assert_eq!(questions, HOSTILE_TEXTS.len());
+    // The first question has no number, because no other is open.
+    assert_eq!(questions, HOSTILE_TEXTS.len() - 1);
     assert!(screen.contains("<script>alert(1)</script> & \\u{0}"));
 }
 
@@ -93,7 +94,7 @@ fn a_question_amid_a_flood_of_events_is_asked_and_answered() {
     (0..20).for_each(|at| publish_batch(at * 100));
     let token = agent.ask_confirmation();
     (20..40).for_each(|at| publish_batch(at * 100));
-    let mut lines = person.read_until("ask: Type yes or no.");
+    let mut lines = person.read_until("ask: Yes or no?");
     person.type_line("reject");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"reject","by":"reply""#));
     agent.publish(r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#);

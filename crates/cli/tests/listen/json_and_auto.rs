@@ -19,7 +19,7 @@ fn with_json_each_line_is_an_object() {
     assert_eq!(ask["urgency"], "critical");
     assert_eq!(ask["session_id"], agent.session_id.as_str());
     assert_eq!((&ask["language"], &ask["direction"]), (&"en".into(), &"ltr".into()));
-    assert!(ask["text"].as_str().unwrap().contains("Question 1 from local: Send 5 euros to Ben."));
+    assert!(ask["text"].as_str().unwrap().contains("local: Send 5 euros to Ben."));
     assert!(ask["deadline"].as_str().unwrap().ends_with('Z'));
     person.type_line("no");
     let lines = person.read_until("Rejected.");
@@ -46,7 +46,7 @@ fn with_auto_none_no_question_is_answered() {
     let mut person = ListenProcess::start_connected(&hub.address, &["--auto", "none"]);
     let agent = AgentSession::start(hub.client());
     let token = agent.ask_confirmation();
-    person.read_until("ask: Type");
+    person.read_until("ask: Yes or no?");
     person.type_line("yes");
     person.read_until("error: With --auto none, no question is answered. Nothing was sent.");
     assert_eq!(agent.wait_for_reply(&token, 0), r#"{"status":"pending"}"#);

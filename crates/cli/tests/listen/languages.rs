@@ -52,15 +52,15 @@ fn a_spanish_session_contains_no_english() {
     let agent = start_session(hub.client(), r#"{"primary_language":"es"}"#, "Pago a Ben.");
     agent.publish(r#"{"type":"aaep:agent.state.changed","to_state":"thinking"}"#);
     let token = ask_payment(&agent, "Enviar 5 euros a Ben", "El dinero sale de la cuenta.");
-    lines.extend(person.read_until("pregunta: Escriba sí o no."));
+    lines.extend(person.read_until("pregunta: ¿Sí o no?"));
     for (typed, expected) in [
         ("", "pregunta: Enter solo no responde. Pregunta 1: 2 minutos para responder."),
-        ("y", "así que no se envió nada. Escriba sí o no."),
+        ("y", "así que no se envió nada. ¿Sí o no?"),
         ("s", "fallo: No se envió nada. Escriba la palabra entera: sí 1 o no 1."),
         ("1", "fallo: No se envió nada. Escriba la palabra entera: sí 1 o no 1."),
         ("sí 2", "fallo: La pregunta 2 no está abierta. No se envió nada."),
         ("estado", "estado: Oye todos los detalles."),
-        ("repetir 1", "pregunta: Escriba sí o no."),
+        ("repetir 1", "pregunta: ¿Sí o no?"),
         ("detalles", "pregunta: Sin respuesta, no se hará."),
         ("más bajo", "estado: Detalle normal desde ahora."),
         ("mas alto", "estado: Todos los detalles desde ahora."),
@@ -83,11 +83,11 @@ fn a_spanish_session_contains_no_english() {
     for line in [
         "sesión: local ha empezado. Pago a Ben.",
         "agente: local está pensando.",
-        "pregunta: Pregunta 1 de local: Enviar 5 euros a Ben.",
+        "pregunta: local: Enviar 5 euros a Ben.",
         "pregunta: El dinero sale de la cuenta.",
-        "pregunta: Esto no se puede deshacer.",
+        "pregunta: Irreversible: send, amount 5.00.",
         "pregunta: Tiene 2 minutos.",
-        "pregunta: Escriba sí o no.",
+        "pregunta: ¿Sí o no?",
         "pregunta: Riesgo alto.",
         "respuesta: Pregunta 1: sí.",
         "herramienta: Enviando 5 euros a Ben.",
@@ -108,11 +108,11 @@ fn a_yoruba_session_contains_no_english() {
     let mut lines = person.read_until("Mo ń gbọ́");
     let agent = start_session(hub.client(), r#"{"primary_language":"yo"}"#, "Mo ń fi owó ránṣẹ́.");
     let token = ask_payment(&agent, "Fi yúrò 5 ránṣẹ́ sí Ben", "A kò lè dá a padà.");
-    lines.extend(person.read_until("ìbéèrè: Tẹ bẹ́ẹ̀ni tàbí rárá."));
+    lines.extend(person.read_until("ìbéèrè: Bẹ́ẹ̀ni tàbí rárá?"));
     for (typed, expected) in [
-        ("sí", "a kò sì fi ohunkóhun ránṣẹ́. Tẹ bẹ́ẹ̀ni"),
+        ("sí", "a kò sì fi ohunkóhun ránṣẹ́. Bẹ́ẹ̀ni"),
         ("ipo", "ipò: Ọ̀rọ̀ kíkún lo ń gbọ́."),
-        ("tún sọ 1", "ìbéèrè: Tẹ bẹ́ẹ̀ni tàbí rárá."),
+        ("tún sọ 1", "ìbéèrè: Bẹ́ẹ̀ni tàbí rárá?"),
         ("ìrànlọ́wọ́", "ìrànlọ́wọ́: jáde: ó parí gbígbọ́."),
     ] {
         person.type_line(typed);
@@ -122,7 +122,7 @@ fn a_yoruba_session_contains_no_english() {
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"reject""#));
     lines.extend(person.read_until("ìdáhùn: A ti kọ̀ ọ́."));
     let token = ask_payment(&agent, "Fi yúrò 6 ránṣẹ́ sí Ben", "A kò lè dá a padà.");
-    lines.extend(person.read_until("ìbéèrè: Tẹ bẹ́ẹ̀ni tàbí rárá."));
+    lines.extend(person.read_until("ìbéèrè: Bẹ́ẹ̀ni tàbí rárá?"));
     person.type_line("beeni");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept""#));
     lines.extend(person.read_until("ìdáhùn: A ti gbà á."));

@@ -45,7 +45,7 @@ fn answers_are_sent_to_a_hub_with_a_trusted_manifest() {
         person.read_until(&format!("status: {VERIFIED}"));
         let agent = AgentSession::start(hub.client());
         let token = agent.ask_confirmation();
-        person.read_until("ask: Type");
+        person.read_until("ask: Yes or no?");
         person.type_line("yes");
         assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept""#));
     }
@@ -72,7 +72,7 @@ fn only_rejections_are_sent_to_a_hub_with_another_key() {
     person.read_until("notice: Listening to");
     let agent = AgentSession::start(hub.client());
     let token = agent.ask_confirmation();
-    person.read_until("ask: Type");
+    person.read_until("ask: Yes or no?");
     person.type_line("yes");
     person.read_until(NOT_SENT);
     assert_eq!(agent.wait_for_reply(&token, 0), r#"{"status":"pending"}"#);

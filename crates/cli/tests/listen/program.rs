@@ -40,7 +40,7 @@ fn a_person_hears_and_answers_a_program() {
     let agent = AgentSession::start(TestClient::new(&address));
     person.read_until("session: local has started.");
     let token = agent.ask_confirmation();
-    person.read_until("ask: Type");
+    person.read_until("ask: Yes or no?");
     person.type_line("more time");
     person.read_until("ask: More time for question 1");
     person.type_line("quieter");
@@ -61,7 +61,7 @@ fn standard_error_is_shown_and_never_read_as_aaep() {
     let script =
         format!("echo '{EVENT}' >&2; printf 'clear\\033[2J\\n' >&2; echo Hello; {}", event_line(QUESTION));
     let mut person = listen_to_script(&format!("{script} read reply"));
-    let mut lines = person.read_until("ask: Type");
+    let mut lines = person.read_until("ask: Yes or no?");
     while !["program: Hello", "program: clear\\u{1b}[2J"].iter().all(|line| lines.iter().any(|l| l == line)) {
         lines.push(person.next_line().unwrap());
     }
@@ -112,7 +112,7 @@ fn a_program_that_cannot_be_listened_to_is_explained() {
 fn a_program_that_only_prints_events_is_heard_and_answered() {
     let mut person =
         listen(&["sh", "-c", &format!("read request; echo '{QUESTION}'; read reply; echo \"$reply\" >&2")]);
-    person.read_until("ask: Type");
+    person.read_until("ask: Yes or no?");
     person.type_line("yes");
     let lines = person.read_until("program: {");
     let reply = lines.last().unwrap();

@@ -39,9 +39,9 @@ fn repeat_says_the_last_thing_again() {
     person.type_line("repeat");
     assert_eq!(person.next_line().unwrap(), "tool: Looking.");
     let token = agent.ask_confirmation();
-    let question = person.read_until("ask: Type yes or no.");
+    let question = person.read_until("ask: Yes or no?");
     person.type_line("repeat");
-    let repeated = person.read_until("ask: Type yes or no.");
+    let repeated = person.read_until("ask: Yes or no?");
     assert_eq!(repeated[0], question[question.len() - repeated.len()], "{repeated:#?}");
     // If something else was announced since, that is repeated, and then that the question is open.
     announce(&agent, 2, "Looking again.");
@@ -52,7 +52,7 @@ fn repeat_says_the_last_thing_again() {
     assert!(note.starts_with("ask: Question 1 from local is still open: about "), "{note}");
     assert!(note.ends_with(" left. Type repeat 1 to hear it."), "{note}");
     person.type_line("repeat 1");
-    person.read_until("ask: Type yes or no.");
+    person.read_until("ask: Yes or no?");
     person.type_line("no");
     assert!(agent.wait_for_reply(&token, 30).contains("reject"));
     person.read_until("answer: Rejected.");
@@ -165,7 +165,7 @@ fn after_a_restart_without_data_status_and_announcements_agree() {
     let mut person = ListenProcess::start_connected(&address, &[]);
     let agent = AgentSession::start(hub.client());
     agent.ask_confirmation();
-    person.read_until("ask: Type yes or no.");
+    person.read_until("ask: Yes or no?");
     hub.kill();
     person.read_until("notice: Connection to the hub lost");
     let _hub = start();

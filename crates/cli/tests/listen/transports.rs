@@ -103,7 +103,7 @@ fn a_person_hears_and_answers_on_every_transport() {
         agent.write_output("Your balance is enough.", true);
         person.read_until("agent: Your balance is enough.");
         let token = agent.ask_confirmation();
-        person.read_until("ask: Type");
+        person.read_until("ask: Yes or no?");
         // The answer and both requests go out on the listener's own connection.
         person.type_line("more time");
         person.read_until("ask: More time for question 1");
@@ -126,7 +126,7 @@ fn listening_resumes_after_a_hub_restart_on_every_transport() {
         let mut person = place.listen();
         let agent = AgentSession::start(hub.client());
         let token = agent.ask_confirmation();
-        person.read_until("ask: Type");
+        person.read_until("ask: Yes or no?");
         hub.kill();
         person.read_until("notice: Connection to the hub lost");
         person.type_line("yes");
@@ -299,7 +299,7 @@ fn an_answer_that_may_have_been_lost_can_be_given_again() {
 }
 
 fn by_hand_answer(person: &mut ListenProcess) {
-    person.read_until("ask: Type");
+    person.read_until("ask: Yes or no?");
     person.type_line("yes");
 }
 

@@ -34,7 +34,7 @@ fn a_session_is_printed_line_by_line() {
     }
     agent.write_output("", true);
     let token = agent.ask_confirmation();
-    person.read_until("ask: Type yes or no.");
+    person.read_until("ask: Yes or no?");
     person.type_line("yes");
     assert!(agent.wait_for_reply(&token, 30).contains(r#""decision":"accept""#));
     agent.publish(r#"{"type":"aaep:agent.tool.invoked","tool":"send","irreversible":true,"risk_level":"high","arguments":{"amount":"5.00"},"summary_normal":"Sending 5 euros to Ben.","tool_call_id":"call_1"}"#);
@@ -59,11 +59,11 @@ fn a_session_is_printed_line_by_line() {
             "agent: You owe Ben 5 euros.",
             "agent: Shall I pay?",
             "agent: local is thinking.",
-            "ask: Question 1 from local: Send 5 euros to Ben.",
+            "ask: local: Send 5 euros to Ben.",
             "ask: It cannot be undone.",
             "ask: The exact call: send, amount 5.00.",
             "ask: You have 2 minutes.",
-            "ask: Type yes or no.",
+            "ask: Yes or no?",
             "answer: Question 1: yes.",
             "answer: Accepted.",
             "agent: local is thinking.",

@@ -29,7 +29,7 @@ fn a_replay_prints_what_the_listener_heard() {
     }
     agent.write_output(".", true);
     let token = agent.ask_confirmation();
-    person.read_until("ask: Type");
+    person.read_until("ask: Yes or no?");
     person.type_line("no");
     assert!(agent.wait_for_reply(&token, 30).contains("reject"));
     agent.publish(r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#);
@@ -48,7 +48,10 @@ fn a_replay_prints_what_the_listener_heard() {
         "ask: You have 2 minutes." => {
             Some("ask: The time limit was 2 minutes. Without an answer, it will not be done.".to_owned())
         }
-        "ask: Type yes or no." => Some("ask: This is a recording, so you cannot answer.".to_owned()),
+        "ask: local: Send 5 euros to Ben." => {
+            Some("ask: Question 1 from local: Send 5 euros to Ben.".to_owned())
+        }
+        "ask: Yes or no?" => Some("ask: This is a recording, so you cannot answer.".to_owned()),
         "answer: Rejected." => Some("answer: Question 1 was answered: rejected.".to_owned()),
         "answer: Question 1: no." => None,
         line => Some(line.to_owned()),

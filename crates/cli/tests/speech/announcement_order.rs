@@ -5,7 +5,7 @@ use testing::hub::HubProcess;
 use testing::messages::REPLY_CAPABILITIES;
 use testing::terminal::AgentSession;
 
-const QUESTION_TEXT: &str = "ask: Question 1 from local: Send 5 euros to Ben.";
+const QUESTION_TEXT: &str = "ask: local: Send 5 euros to Ben.";
 
 #[test]
 fn an_announcement_waits_for_the_end_of_the_previous_one() {
@@ -97,7 +97,7 @@ fn the_announcement_of_an_already_answered_question_is_shortened() {
     let _stream = client.open_event_stream(&other_subscription, None);
     let (first, second) = (AgentSession::start(client.clone()), AgentSession::start(client.clone()));
     first.ask_confirmation();
-    while !dispatcher.next_text().contains("Question 1") {}
+    while !dispatcher.next_text().contains("ask: local: ") {}
     let token = second.ask_confirmation();
     person.read_until("Question 2 from local");
     assert_eq!(client.reply(&other_subscription, &token, "reject").status, 204);

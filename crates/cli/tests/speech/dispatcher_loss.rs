@@ -111,7 +111,7 @@ fn a_dead_dispatcher_without_a_fallback_is_reported() {
     dispatcher.stop();
     person.read_until("notice: Speech: speech-dispatcher stopped, and espeak-ng is not installed. From now on, messages are printed only.");
     let token = agent.ask_confirmation();
-    person.read_until("ask: Type");
+    person.read_until("ask: Yes or no?");
     person.type_line("yes");
     assert!(agent.wait_for_reply(&token, 30).contains("accept"));
     person.type_line("quit");

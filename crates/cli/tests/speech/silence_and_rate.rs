@@ -11,8 +11,8 @@ fn enter_alone_stops_speech_and_answers_nothing() {
     let agent = AgentSession::start(hub.client());
     let session_start = dispatcher.next_text();
     let token = agent.ask_confirmation();
-    assert!(dispatcher.next_text().starts_with("ask: Question 1"));
-    person.read_until("ask: Type");
+    assert!(dispatcher.next_text().starts_with("ask: local: Send 5 euros"));
+    person.read_until("ask: Yes or no?");
     person.type_line("");
     assert_eq!(dispatcher.next(), SsipInput::Command("CANCEL self".to_owned()));
     // The question had interrupted the announcement of the session's start, which is now spoken again. The second Enter stops that too.
@@ -33,7 +33,7 @@ fn hush_drops_waiting_announcements_except_critical_ones() {
     let mut person = dispatcher.start_connected_listener(&hub.address, &[]);
     let (first, second) = (AgentSession::start(hub.client()), AgentSession::start(hub.client()));
     first.ask_confirmation();
-    while !dispatcher.next_text().contains("Question 1") {}
+    while !dispatcher.next_text().contains("ask: local: ") {}
     second.ask_confirmation();
     first.publish(r#"{"type":"aaep:agent.progress.updated","progress":{"step":1,"total_steps":2}}"#);
     person.read_until("progress:");

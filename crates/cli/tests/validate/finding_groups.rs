@@ -68,12 +68,12 @@ fn on_a_terminal_the_first_findings_of_each_rule_are_printed() {
     let notes: Vec<_> = printed.iter().filter(|line| line.starts_with("note: ")).collect();
     assert!(notes[1].starts_with("note: AAEP-3.5-4: 20 errors, at "), "{notes:#?}");
     assert!(notes[3].contains("only the first 3 findings of each rule are printed above"), "{notes:#?}");
-    assert_eq!(printed.last().unwrap(), "41 events, 21 sessions: 20 errors, 1 warnings");
+    assert_eq!(printed.last().unwrap(), "41 events, 21 sessions: 20 errors, 1 warning");
     // The command that explains a rule is named even if there is nothing to group.
     let (printed, _) = validate(1);
     let expected = [
         "note: `sayso explain AAEP-3.5-4` says what that rule means.",
-        "3 events, 2 sessions: 1 errors, 1 warnings",
+        "3 events, 2 sessions: 1 error, 1 warning",
     ];
     assert_eq!(printed[2..], expected, "{printed:#?}");
     // A program that reads the findings gets all of them, even if the notes go to a terminal.

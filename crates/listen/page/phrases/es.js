@@ -172,7 +172,7 @@ export const es = {
   wouldUse: (call) => `Usaría la herramienta ${call}.`,
   risk: { high: "Riesgo alto.", medium: "Riesgo medio.", low: "Riesgo bajo." },
   riskUnknown: "El agente no dice cuánto riesgo hay.",
-  reversibility: { irreversible: "Esto no se puede deshacer.", reversible: "Se puede deshacer.", withEffort: "Es difícil de deshacer." },
+  reversibility: { irreversible: "Irreversible.", reversible: "Se puede deshacer.", withEffort: "Es difícil de deshacer." },
   exactCall: (call) => `Exactamente: ${call}.`,
   withoutArguments: "sin argumentos",
   exactCallInDetails: "En los detalles está lo que se ejecutará exactamente.",

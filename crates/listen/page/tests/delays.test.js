@@ -80,6 +80,23 @@ test("the agent's text is heard after the sentence that is being said, not after
   for (const name of ["first", "second", "third"]) assert.equal(heardAt(page.heard, name), undefined, name);
 });
 
+test("if three sessions answer at once, the last answer is heard within twelve seconds", (context) => {
+  const page = openPage(context);
+  const producer = { agent_id: "demo-assistant", agent_name: "Demo assistant" };
+  const sessions = ["sess_1", "sess_2", "sess_3"].map((session_id) => ({ session_id, producer }));
+  for (const one of sessions) page.receive(started({ ...one, summary_normal: "Looking up the demo balance." }));
+  page.wait(100);
+  const answeredAt = page.clock();
+  for (const one of sessions) page.receive({ ...answer("The demo account holds 1250 euros."), ...one }, event("session.completed", { ...one, summary_normal: "That is all." }));
+  page.wait(60_000);
+  const answers = page.heard.filter(([, text]) => text.includes("1250"));
+  const delay = answers[2][0] - answeredAt;
+  assert.ok(delay <= 12_000, `heard after ${delay} ms: ${JSON.stringify(page.heard)}`);
+  // Directly after the start of its session, the answer does not say again whose it is. The next one does.
+  assert.equal(answers[0][1], "The demo account holds 1250 euros.");
+  assert.equal(answers[1][1], "Demo assistant: Looking up the demo balance. The demo account holds 1250 euros.");
+});
+
 test("only the latest of several waiting steps is heard", (context) => {
   const page = openPage(context);
   page.receive(started());

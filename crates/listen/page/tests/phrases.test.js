@@ -127,7 +127,7 @@ test("in Spanish every text of the page is Spanish and tagged as Spanish", () =>
       "Herramienta: usando fetch.",
       "La herramienta fetch no terminó.",
       "Paso 1 de 2.",
-      "Enviar 5 euros a Ben. El dinero sale de la cuenta. Riesgo alto. Esto no se puede deshacer. Su respuesta no está ligada a una acción exacta. Tiene 2 minutos.",
+      "Enviar 5 euros a Ben. El dinero sale de la cuenta. Riesgo alto. Irreversible. Su respuesta no está ligada a una acción exacta. Tiene 2 minutos.",
       "Queda cerca de 1 minuto para responder: Enviar 5 euros a Ben",
       "Nadie respondió a tiempo, así que se rechazó esto: Enviar 5 euros a Ben",
       "Evento something else: algo que esta página no conoce.",

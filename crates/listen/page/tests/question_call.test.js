@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { createSpans } from "../announcer.js";
+import { selectLanguage } from "../phrases.js";
 import { MAX_SHORT_CALL_CHARS, describeNumber, parseEvent } from "../question_call.js";
 import { Subscriber } from "../subscriber.js";
 import { joinParts } from "../wording.js";
@@ -20,7 +21,7 @@ test("a question contains the bound call if it is short", () => {
     [{ to: "Ben, amount 5" }, 'send money, to "Ben, amount 5"'],
     [{ "amount 5 to": "Ben" }, 'send money, "amount 5 to" Ben'],
   ]) {
-    assert.ok(joinParts(ask(bound(call)).text).includes(`The exact call: ${expected}.`), joinParts(ask(bound(call)).text));
+    assert.ok(joinParts(ask(bound(call)).text).includes(`This cannot be undone: ${expected}.`), joinParts(ask(bound(call)).text));
   }
 });
 
@@ -28,18 +29,18 @@ test("nothing disappears from the exact call, and nothing looks like a separator
   const cases = JSON.parse(readFileSync(new URL("call_texts.json", import.meta.url), "utf8"));
   for (const [call, expected] of cases) {
     const text = joinParts(ask(bound(call)).text);
-    assert.ok(text.includes(`The exact call: ${expected}.`), text);
+    assert.ok(text.includes(`This cannot be undone: ${expected}.`), text);
   }
-  assert.ok(joinParts(ask({ ...bound({}), tool: "send amount 1" }).text).includes('The exact call: "send amount 1", without arguments.'));
+  assert.ok(joinParts(ask({ ...bound({}), tool: "send amount 1" }).text).includes('This cannot be undone: "send amount 1", without arguments.'));
 });
 
 test("each name and value of the call is an element of its own, and the text stays the same", () => {
-  const part = ask(bound({ account: "\u05d0", amount: 5, all: [true, { to: "Ben" }] })).text.find(({ text }) => text.startsWith("The exact call: "));
+  const part = ask(bound({ account: "\u05d0", amount: 5, all: [true, { to: "Ben" }] })).text.find(({ text }) => text.startsWith("This cannot be undone: "));
   const [span] = createSpansWithoutBrowser([part]);
   const isolated = span.children.filter((child) => child.name === "bdi").map((child) => child.textContent);
   assert.deepEqual(isolated, ["send money", "account", "\u05d0", "amount", "5", "all", "true", "to", "Ben"]);
   assert.equal(span.children.map((child) => child.textContent ?? child).join(""), part.text);
-  assert.equal(part.text, "The exact call: send money, account \u05d0, amount 5, all (true, (to Ben)).");
+  assert.equal(part.text, "This cannot be undone: send money, account \u05d0, amount 5, all (true, (to Ben)).");
 });
 
 /** Creates elements in a document that only knows texts and children. */
@@ -61,7 +62,7 @@ test("an event with arguments is parsed", () => {
   const call = { amount: 5, list: [1.5, { a: 2 }], to: "Ben" };
   const event = parseEvent(JSON.stringify(confirmation({ extensions: { sayso: bound(call) } })));
   const { opened } = receive(new Subscriber(), started(), event).find((effect) => effect.opened);
-  assert.ok(joinParts(opened.text).includes("The exact call: send money, amount 5, list (1.5, (a 2)), to Ben."));
+  assert.ok(joinParts(opened.text).includes("This cannot be undone: send money, amount 5, list (1.5, (a 2)), to Ben."));
 });
 
 const detailsOf = (question) => question.details.map(joinParts);
@@ -77,7 +78,7 @@ test("a long call is in the details, and the question says so", () => {
 test("a call that the action says word for word is only in the details", () => {
   const says = (action, sayso) => {
     const question = ask(sayso, { action });
-    const isInText = joinParts(question.text).includes("The exact call:");
+    const isInText = joinParts(question.text).includes("This cannot be undone: ");
     assert.notEqual(detailsOf(question).some((line) => line.startsWith("The exact call:")), isInText, "it is said in one place");
     return !isInText;
   };
@@ -88,6 +89,19 @@ test("a call that the action says word for word is only in the details", () => {
   assert.equal(says("Transfer to Ben 250 euros.", transfer), false, "the order counts");
   assert.equal(says("Transfer Ben to.", { ...transfer, arguments: { to: "Ben" } }), false, "only a number may come before its name");
   assert.equal(says("Send (5).", { tool: "send", arguments: { list: [5] }, action_digest: "sha256:00" }), false);
+});
+
+test("a Spanish action says a call with Spanish words, for a Spanish listener", (context) => {
+  context.after(() => selectLanguage(["en"]));
+  const transfer = { tool: "transfer", arguments: { euros: 20, to: "Ben" }, action_digest: "sha256:00" };
+  const says = (language, action) => {
+    selectLanguage([language]);
+    return ask(transfer, { action }).exactCall === undefined;
+  };
+  for (const action of ["Transferir 20 euros a Ben.", "Transferir 20 euros para Ben.", "Transfer 20 euros to Ben."]) assert.equal(says("es", action), true, action);
+  const others = ["Transferir 20 euros de Ben.", "Transferir 20 euros a Ben y Ada.", "No transferir 20 euros a Ben.", "Transferirle 20 euros a Ben."];
+  for (const action of others) assert.equal(says("es", action), false, action);
+  assert.equal(says("en", "Transferir 20 euros a Ben."), false, "an English listener does not understand it");
 });
 
 test("the tool of a question that is not bound is in its details", () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { phrases, selectLanguage } from "../phrases.js";
 import { Subscriber } from "../subscriber.js";
 import { joinParts } from "../wording.js";
 import { confirmation, event, receive, started } from "./samples.js";
@@ -36,6 +37,35 @@ test("a question takes about twelve seconds: 30 words, with the title of its dia
   assert.equal(spoken, "Question from Demo assistant. Transfer 250 euros to Ben. The money leaves the account at once. High risk. This cannot be undone. You have 2 minutes.");
   assert.ok(spoken.split(" ").length <= 30);
   assert.deepEqual(question.details.map(joinParts), ["The exact call: transfer, euros 250, to Ben.", "Without an answer, it will not be done."], "the summary adds nothing");
+});
+
+test("a dangerous question that must state the call takes about twelve seconds, in English and in Spanish", (context) => {
+  context.after(() => selectLanguage(["en"]));
+  const sayso = { tool: "pay_bill", arguments: { amount: 250, to: "Ben" }, action_digest: "sha256:00" };
+  const spoken = (language, action, consequence) => {
+    selectLanguage([language]);
+    const question = ask({ action, consequence, extensions: { sayso } });
+    return [`${phrases.questionFrom} Demo assistant. ${joinParts(question.text)}`, question.details.map(joinParts)];
+  };
+  const [english, details] = spoken("en", "Pay the bill of May.", "The money leaves the account at once.");
+  assert.equal(english, "Question from Demo assistant. Pay the bill of May. The money leaves the account at once. This cannot be undone: pay bill, amount 250, to Ben. You have 2 minutes.");
+  assert.deepEqual(details, ["High risk.", "Without an answer, it will not be done."], "the weaker warning is in the details");
+  const [spanish] = spoken("es", "Pagar la factura de mayo.", "El dinero sale de la cuenta enseguida.");
+  assert.equal(spanish, "Pregunta de Demo assistant. Pagar la factura de mayo. El dinero sale de la cuenta enseguida. Irreversible: pay bill, amount 250, to Ben. Tiene 2 minutos.");
+  for (const text of [english, spanish]) assert.ok(text.split(" ").length <= 30, text);
+});
+
+test("the label of the call is the strongest warning, and the details have the others", () => {
+  const sayso = { tool: "pay_bill", arguments: {}, action_digest: "sha256:00" };
+  const parts = (more) => {
+    const { exactCall, areRisksSpoken, details } = ask({ irreversible: undefined, ...more, extensions: { sayso } });
+    return [exactCall.text, areRisksSpoken, joinParts(details[0])];
+  };
+  const call = "pay bill, without arguments.";
+  assert.deepEqual(parts({ irreversible: true }), [`This cannot be undone: ${call}`, false, "High risk."]);
+  assert.deepEqual(parts({ irreversible: true, risk_level: undefined }), [`This cannot be undone: ${call}`, false, "Without an answer, it will not be done."]);
+  assert.deepEqual(parts({ reversibility: "reversible" }), [`High risk: ${call}`, false, "This can be undone."]);
+  assert.deepEqual(parts({ risk_level: "low", reversibility: "reversible" }), [`The exact call: ${call}`, true, "Without an answer, it will not be done."]);
 });
 
 test("the details add what the question does not say", () => {

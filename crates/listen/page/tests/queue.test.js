@@ -166,3 +166,22 @@ test("an expired announcement is not released", () => {
   queue.add(announcement("always"));
   assert.deepEqual(drain(queue).map(([, one]) => one), ["always"]);
 });
+
+test("the name in front is left out only directly after an announcement about the same session", () => {
+  const queue = new AnnouncementQueue(180);
+  const add = (session, text) => queue.add({ parts: [{ text: `${session}:` }, { text }], nameParts: 1, session, isAgentText: true });
+  const next = (now) => queue.next(now)?.parts.map(({ text }) => text).join(" ");
+  add("bank", "One.");
+  assert.equal(next(0), "bank: One.");
+  add("bank", "Two.");
+  add("shop", "Three.");
+  assert.equal(next(2000), "Two.");
+  // A question interrupts the text, which is then repeated with its name.
+  queue.add({ parts: [{ text: "A question?" }], critical: true, questionToken: "rpl_1", session: "shop" });
+  assert.equal(next(2001), "A question?");
+  assert.equal(next(20_000), "bank: Two.");
+  assert.equal(next(22_000), "shop: Three.");
+  // Somebody who has heard nothing for a while is told again whose text it is.
+  add("shop", "Four.");
+  assert.equal(next(60_000), "shop: Four.");
+});

@@ -9,6 +9,7 @@
 //! `pulldown-cmark` parses the Markdown. Nothing here reads a clock.
 
 mod code_store;
+mod math;
 mod render;
 mod stream;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, LinkType, Options
 use unicode_normalization::char::is_combining_mark;
 
 use super::CodeBlockStore;
+use super::math::formula_in_words;
 use crate::Phrases;
 
 /// The extensions of CommonMark that agents use.
@@ -306,7 +307,9 @@ impl Renderer<'_, '_> {
                 _ => text.push_str(&tag),
             },
             Event::InlineMath(math) | Event::DisplayMath(math) => {
-                text.push_str(math_text(&math, self.source.get(range.clone()).unwrap_or_default()));
+                let written = math_text(&math, self.source.get(range.clone()).unwrap_or_default());
+                let words = formula_in_words(written, self.phrases);
+                text.push_str(words.as_deref().unwrap_or(written));
             }
             Event::Start(tag @ (Tag::Image { .. } | Tag::Strikethrough)) => {
                 let inner = self.inline_until_end(line_break);

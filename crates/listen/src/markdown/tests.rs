@@ -59,7 +59,7 @@ fn each_element_is_spoken_as_a_person_would_read_it() {
             "2 items.",
             "7: seven.",
             "8: eight.",
-            "Math a*b*c here. Escaped *star*. Unclosed [note. And *more.",
+            "Math a times b times c here. Escaped *star*. Unclosed [note. And *more.",
             "Vec<T> and bold.",
             "Next. 今日は。元気ですか？",
             "The end",
@@ -335,9 +335,10 @@ fn the_text_that_the_page_announces_only_grows() {
 #[test]
 fn math_is_spoken_without_its_delimiters_and_amounts_keep_their_signs() {
     for (text, expected) in [
-        ("So $x^2 + 1$ holds.", "So x^2 + 1 holds."),
-        ("So $$a = b$$ holds.", "So a = b holds."),
+        ("So $x^2 + 1$ holds.", "So x squared plus 1 holds."),
+        ("So $$a = b$$ holds.", "So a equals b holds."),
         ("Let $n$ be even.", "Let n be even."),
+        ("So $\\sum_{i=1}^{n} i$ holds.", "So \\sum_{i=1}^{n} i holds."),
         ("It costs 5$ or 6$ now.", "It costs 5$ or 6$ now."),
         ("Between $5 and 6$ a day.", "Between $5 and 6$ a day."),
     ] {

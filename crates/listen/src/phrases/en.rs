@@ -82,7 +82,7 @@ catalogue! {
         /// Whether the action can be undone. [`Self::irreversible`] is for an action that cannot.
         hard_to_undo: "This is hard to undo.",
         can_be_undone: "This can be undone.",
-        reversibility_unknown: "It may not be possible to undo this.",
+        reversibility_unknown: "This may be permanent.",
         /// A call without arguments, at the end of a sentence.
         without_arguments: "without arguments",
         no_open_handoff: "No agent is waiting to hand over.",
@@ -101,7 +101,7 @@ catalogue! {
         default_answer_label: "Without an answer, the agent will use this:",
         default_is_no_answer: "Without an answer, the agent continues without one.",
         recording_not_answerable: "This is a recording, so you cannot answer.",
-        type_yes_or_no: "Type yes or no.",
+        yes_no_question: "Yes or no?",
         only_yes_accepted: "Only yes is accepted. Type yes.",
         only_no_accepted: "Only no is accepted. Type no.",
         /// What can be typed, as parts of a sentence.
@@ -265,8 +265,10 @@ catalogue! {
         // How addresses and dates are spoken.
         /// The months, separated by spaces.
         months: "January February March April May June July August September October November December",
+        /// Between the numbers of a version.
+        version_point: "point",
         /// Currencies, separated by spaces: the sign, the name of one unit, and the name of several.
-        currencies: "$ dollar dollars € euro euros £ pound pounds",
+        currencies: "$ dollar dollars € euro euros £ pound pounds ₦ naira naira ₹ rupee rupees",
         // The kind of a line, in front of it.
         kind_session: "session",
         kind_agent: "agent",
@@ -533,6 +535,8 @@ catalogue! {
         /// An amount of money in words; the second one has cents.
         amount(count: &str, currency: &str): "{count} {currency}",
         amount_and_cents(count: &str, currency: &str, cents: &str): "{count} {currency} {cents}",
+        /// A version that starts with `v`.
+        version(numbers: &str): "version {numbers}",
         /// A time of day whose minutes are zero, or less than ten.
         full_hour(hour: &str): "{hour} o'clock",
         minutes_past(hour: &str, minutes: &str): "{hour} oh {minutes}",

@@ -1,4 +1,4 @@
-//! How addresses, paths, dates, amounts and times in an agent's text are spoken. They are printed unchanged.
+//! How addresses, paths, dates, amounts, times and versions in an agent's text are spoken. They are printed unchanged.
 
 use std::borrow::Cow;
 
@@ -14,12 +14,12 @@ const CLOSERS: [char; 12] = [')', ']', '}', '>', '"', '\'', '.', ',', ';', ':', 
 ///
 /// - A long address is spoken as a link to its host, a short one without `https://`.
 /// - Of a long path, the last two parts are spoken.
-/// - If sayso speaks the language, a date such as `2026-11-18` is spoken as `18 November 2026`, the amount `$5.00` as `5 dollars`, and the
-///   time `14:05` as `14 oh 5`.
+/// - If sayso speaks the language, a date such as `2026-11-18` is spoken as `18 November 2026`, the amount `$5.00` as `5 dollars`, the
+///   time `14:05` as `14 oh 5`, and the version `v1.2.3` as `version 1 point 2 point 3`.
 ///
 /// If `is_complete` is set, nothing is shortened: addresses and paths are spoken as they are.
 pub(super) fn spoken_form<'t>(text: &'t str, language: &str, is_complete: bool) -> Cow<'t, str> {
-    if !text.contains(|c: char| matches!(c, '/' | '\\' | '-' | ':') || is_currency_sign(c)) {
+    if !text.contains(|c: char| matches!(c, '/' | '\\' | '-' | ':' | '.') || is_currency_sign(c)) {
         return Cow::Borrowed(text);
     }
     let phrases = Phrases::all().find(|phrases| phrases.matches_language(language));
@@ -42,7 +42,10 @@ pub(super) fn spoken_form<'t>(text: &'t str, language: &str, is_complete: bool) 
         } else {
             Some(()).filter(|()| !is_complete).and_then(|()| shortened()).or_else(|| {
                 let phrases = phrases?;
-                date(word, phrases).or_else(|| amount(word, phrases)).or_else(|| time_of_day(word, phrases))
+                date(word, phrases)
+                    .or_else(|| amount(word, phrases))
+                    .or_else(|| time_of_day(word, phrases))
+                    .or_else(|| version(word, phrases))
             })
         };
         if replacement.is_none() {
@@ -63,7 +66,7 @@ fn split_word(piece: &str) -> (&str, &str, &str) {
 }
 
 fn is_currency_sign(c: char) -> bool {
-    matches!(c, '$' | '€' | '£')
+    matches!(c, '$' | '€' | '£' | '₦' | '₹')
 }
 
 /// Returns an amount of money in words. The sign is in front of the number or after it, and there are no decimals, or two.
@@ -101,15 +104,42 @@ fn amount(word: &str, phrases: &Phrases) -> Option<String> {
 /// Returns a time of day in words, if its minutes are less than ten: a synthesizer would say `14 zero 5`.
 fn time_of_day(word: &str, phrases: &Phrases) -> Option<String> {
     let (hour, minutes) = word.split_once(':')?;
-    let is_number = |digits: &str| digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let (hour, minutes) =
-        (Some(hour).filter(|hour| is_number(hour))?, Some(minutes).filter(|all| is_number(all))?);
-    let hour: u8 = hour.parse().ok().filter(|hour| *hour < 24)?;
+    let is_number = |digits: &str, min: usize| {
+        (min..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let minutes = Some(minutes).filter(|minutes| is_number(minutes, 2))?;
+    let hour: u8 = Some(hour).filter(|hour| is_number(hour, 1))?.parse().ok().filter(|hour| *hour < 24)?;
     match minutes.parse::<u8>().ok()? {
         0 => Some(phrases.full_hour(&hour.to_string())),
         minutes @ 1..10 => Some(phrases.minutes_past(&hour.to_string(), &minutes.to_string())),
         _ => None,
     }
+}
+
+/// Returns a version in words: three numbers, or two to four after a `v`. What follows them, such as `-rc.1`, is spoken as words. An IP
+/// address, a date and a number with separators are no versions.
+fn version(word: &str, phrases: &Phrases) -> Option<String> {
+    let (is_marked, rest) = word.strip_prefix(['v', 'V']).map_or((false, word), |rest| (true, rest));
+    let (numbers, suffix) = rest.split_once('-').unwrap_or((rest, ""));
+    let parts: Vec<&str> = numbers.split('.').collect();
+    let is_number =
+        |part: &&str| (1..=3).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+    let has_groups = parts.iter().skip(1).all(|part| part.len() == 3);
+    let count = if is_marked { 2..=4 } else { 3..=3 };
+    let is_suffix_char = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
+    if !count.contains(&parts.len())
+        || !parts.iter().all(is_number)
+        || has_groups && !is_marked
+        || !suffix.chars().all(is_suffix_char)
+    {
+        return None;
+    }
+    let mut spoken = parts.join(&format!(" {} ", phrases.version_point));
+    for part in suffix.split(['-', '.']).filter(|part| !part.is_empty()) {
+        spoken.push(' ');
+        spoken.push_str(part);
+    }
+    Some(if is_marked { phrases.version(&spoken) } else { spoken })
 }
 
 fn address(word: &str, phrases: Option<&Phrases>) -> Option<String> {
@@ -183,11 +213,7 @@ mod tests {
                 "2026-13-01 2026-00-01 2026-11-32 26-11-18 1-2-3",
                 "2026-13-01 2026-00-01 2026-11-32 26-11-18 1-2-3",
             ),
-            (
-                "en",
-                "3.14, v1.2.3, 1.234,56 €, 10:30 a.m., well-known",
-                "3.14, v1.2.3, 1.234,56 €, 10:30 a.m., well-known",
-            ),
+            ("en", "3.14, 1.234,56 €, 10:30 a.m., well-known", "3.14, 1.234,56 €, 10:30 a.m., well-known"),
         ] {
             assert_eq!(spoken_form(text, language, false), expected);
         }
@@ -205,14 +231,38 @@ mod tests {
             ("es", "Cuesta 20,50 €, o $5.00.", "Cuesta 20 euros con 50, o 5 dólares."),
             ("es", "€1 y 1.234,00 €", "1 euro y 1.234 euros"),
             ("yo", "€20", "yúrò 20"),
+            ("en", "It costs ₦5,000 (₦1).", "It costs 5,000 naira (1 naira)."),
+            ("es", "Cuesta ₦5.000.", "Cuesta 5.000 nairas."),
+            ("yo", "₦500", "náírà 500"),
+            ("en", "₹20", "20 rupees"),
             ("fr", "20 €", "20 €"),
             ("en", "$HOME, $5k, A$, $1.234.5, $5.0, 5$x", "$HOME, $5k, A$, $1.234.5, $5.0, 5$x"),
             ("en", "At 14:05, 09:30 and 14:00.", "At 14 oh 5, 09:30 and 14 o'clock."),
             ("en", "Took 1:23:45, or 3:4 or 25:00 or 14:60.", "Took 1:23:45, or 3:4 or 25:00 or 14:60."),
             ("es", "A las 14:05 o a las 09:00.", "A las 14 y 5 o a las 9 en punto."),
             ("yo", "14:05", "aago 14 kọjá ìṣẹ́jú 5"),
+            ("en", "At 9:05 a.m., or 9:30.", "At 9 oh 5 a.m., or 9:30."),
         ] {
             assert_eq!(spoken_form(text, language, false), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn versions_are_spoken_number_by_number() {
+        for (language, text, expected) in [
+            ("en", "Use 1.2.3, not v0.9.", "Use 1 point 2 point 3, not version 0 point 9."),
+            ("es", "La v1.10.0-rc.1 salió.", "La versión 1 punto 10 punto 0 rc 1 salió."),
+            ("yo", "v2.0.1", "ẹ̀yà 2 póìntì 0 póìntì 1"),
+            ("fr", "v1.2.3", "v1.2.3"),
+            // A number, a date, an address and other words.
+            ("es", "1.234.567 habitantes", "1.234.567 habitantes"),
+            (
+                "en",
+                "3.14 18.11.2026 127.0.0.1 v2 v1.x 1..2 a.b.c",
+                "3.14 18.11.2026 127.0.0.1 v2 v1.x 1..2 a.b.c",
+            ),
+        ] {
+            assert_eq!(spoken_form(text, language, false), expected);
         }
     }
 

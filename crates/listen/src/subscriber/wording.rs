@@ -310,7 +310,13 @@ pub(super) fn question_text(
     open_count: usize,
     now: UnixMillis,
 ) -> AnnouncementText {
-    let mut lines = question_lines(phrases, question);
+    // The number is needed only to tell several questions apart.
+    let label = if open_count > 1 {
+        phrases.question_label(question.number, &question.agent_name)
+    } else {
+        format!("{}:", question.agent_name)
+    };
+    let mut lines = question_lines(phrases, question, &label);
     let time_left = phrases.time_left(&duration_text(phrases, question.remaining_ms(now)));
     let several = if open_count > 1 { phrases.several_open(open_count) } else { String::new() };
     let instructions = answer_instructions(phrases, question, open_count);
@@ -323,7 +329,8 @@ pub(super) fn question_text(
 
 /// Returns the text of a recorded question, which cannot be answered any more.
 pub(super) fn replayed_question_text(phrases: &Phrases, question: &ListenerQuestion) -> AnnouncementText {
-    let mut lines = question_lines(phrases, question);
+    let label = phrases.question_label(question.number, &question.agent_name);
+    let mut lines = question_lines(phrases, question, &label);
     let timeout_ms = i64::try_from(question.timeout_seconds).unwrap_or(i64::MAX).saturating_mul(1000);
     let time_limit = phrases.time_limit_was(&duration_text(phrases, timeout_ms));
     lines.push(join_sentences(&[Sayso(&time_limit), Composed(&default_outcome_text(phrases, question))]));
@@ -331,9 +338,8 @@ pub(super) fn replayed_question_text(phrases: &Phrases, question: &ListenerQuest
     AnnouncementText::from_lines(&lines)
 }
 
-fn question_lines(phrases: &Phrases, question: &ListenerQuestion) -> Vec<AnnouncementText> {
-    let label = phrases.question_label(question.number, &question.agent_name);
-    let mut lines = vec![join_sentences(&[Sayso(&label), Agent(question.prompt_text())])];
+fn question_lines(phrases: &Phrases, question: &ListenerQuestion, label: &str) -> Vec<AnnouncementText> {
+    let mut lines = vec![join_sentences(&[Sayso(label), Agent(question.prompt_text())])];
     match &question.body {
         QuestionBody::Confirmation { action, consequence, .. } => {
             // The content of a confirmation is never omitted (AAEP-10.1.3-2), but it is not repeated.
@@ -341,14 +347,17 @@ fn question_lines(phrases: &Phrases, question: &ListenerQuestion) -> Vec<Announc
                 lines.push(join_sentences(&[Agent(consequence)]));
             }
             // The agent's text may differ from the call that the answer is bound to, so the person hears both.
+            let (warning, _) = risk_warning_and_details(phrases, question);
             match question.call.as_ref().filter(|call| call.is_bound) {
-                Some(call) if question.states_call(call) => lines.push(phrases.exact_call(&call.text).into()),
+                Some(call) if question.states_call(call) => {
+                    lines.push(warned_call(phrases, warning, &call.text).into());
+                    return lines;
+                }
                 Some(call) if !call.is_short() => lines.push(phrases.exact_call_in_details.into()),
                 _ => {}
             }
             let not_bound = if question.is_dangerously_unbound() { phrases.answer_not_bound } else { "" };
-            let (warning, _) = risk_warning_and_details(phrases, question);
-            let warnings = join_sentences(&[Sayso(&warning), Sayso(not_bound)]);
+            let warnings = join_sentences(&[Sayso(warning), Sayso(not_bound)]);
             lines.extend(Some(warnings).filter(|warnings| !warnings.is_empty()));
         }
         QuestionBody::Clarification { choices, .. } => {
@@ -400,9 +409,9 @@ fn adds_information(text: &str, known: &HashSet<String>) -> bool {
 }
 
 /// Articles, pronouns and words that turn an action into a question, in the supported languages.
-const QUESTION_WORDS: [&str; 21] = [
-    "may", "i", "shall", "should", "can", "could", "please", "it", "this", "a", "an", "the", "puedo", "debo",
-    "el", "la", "un", "una", "ṣé", "kí", "n",
+const QUESTION_WORDS: [&str; 24] = [
+    "may", "i", "from", "de", "láti", "shall", "should", "can", "could", "please", "it", "this", "a", "an",
+    "the", "puedo", "debo", "el", "la", "un", "una", "ṣé", "kí", "n",
 ];
 
 /// Splits a text after each sentence. No character is dropped.
@@ -421,12 +430,20 @@ fn words(text: &str) -> impl Iterator<Item = String> {
         .map(str::to_lowercase)
 }
 
-/// Returns two texts about the risk and about whether the action can be undone: the warnings, which are part of the question, and the
-/// rest, which is part of the details. No text from the agent replaces the statement that it cannot be undone, unless the consequence is exactly
-/// this sentence or one with the same meaning.
-fn risk_warning_and_details(phrases: &Phrases, question: &ListenerQuestion) -> (String, String) {
+/// States the call, with the warning as its label. This is shorter than two sentences: `This cannot be undone: pay bill, amount 250.`
+fn warned_call(phrases: &Phrases, warning: &str, call: &str) -> String {
+    match warning.trim_end_matches('.') {
+        "" => phrases.exact_call(call),
+        warning => format!("{warning}: {call}."),
+    }
+}
+
+/// Returns two texts about the risk and about whether the action can be undone: the strongest warning, which is part of the question, and
+/// the rest, which is part of the details. No text from the agent replaces the statement that it cannot be undone, unless
+/// the consequence is exactly this sentence or one with the same meaning.
+fn risk_warning_and_details(phrases: &Phrases, question: &ListenerQuestion) -> (&'static str, String) {
     let QuestionBody::Confirmation { risk, reversibility, consequence, .. } = &question.body else {
-        return (String::new(), String::new());
+        return ("", String::new());
     };
     let risk_text = match risk {
         Some(RiskLevel::Low) => phrases.risk_low,
@@ -434,20 +451,24 @@ fn risk_warning_and_details(phrases: &Phrases, question: &ListenerQuestion) -> (
         Some(RiskLevel::High) => phrases.risk_high,
         _ => phrases.risk_unknown,
     };
-    let (warning, detail) = match reversibility {
-        Some(Reversibility::Irreversible) if says_irreversible(phrases, consequence) => ("", ""),
-        Some(Reversibility::Irreversible) => (phrases.irreversible, ""),
-        Some(Reversibility::ReversibleWithEffort) => ("", phrases.hard_to_undo),
-        Some(Reversibility::Reversible) => ("", phrases.can_be_undone),
-        _ => (phrases.reversibility_unknown, ""),
+    let undo_text = match reversibility {
+        Some(Reversibility::Irreversible) => phrases.irreversible,
+        Some(Reversibility::ReversibleWithEffort) => phrases.hard_to_undo,
+        Some(Reversibility::Reversible) => phrases.can_be_undone,
+        _ => phrases.reversibility_unknown,
     };
-    // "This cannot be undone." is a stronger warning than the risk.
-    let warns_of_risk = *risk == Some(RiskLevel::High) && *reversibility != Some(Reversibility::Irreversible);
-    let (risk_warning, risk_detail) = if warns_of_risk { (risk_text, "") } else { ("", risk_text) };
-    (
-        join_sentences(&[Sayso(risk_warning), Sayso(warning)]).to_string(),
-        join_sentences(&[Sayso(risk_detail), Sayso(detail)]).to_string(),
-    )
+    let (warning, details) = match (reversibility, risk) {
+        (Some(Reversibility::Irreversible), _) if says_irreversible(phrases, consequence) => {
+            ("", [risk_text, ""])
+        }
+        (Some(Reversibility::Irreversible), _) => (undo_text, [risk_text, ""]),
+        (_, Some(RiskLevel::High)) => (risk_text, [undo_text, ""]),
+        (Some(Reversibility::Reversible | Reversibility::ReversibleWithEffort), _) => {
+            ("", [risk_text, undo_text])
+        }
+        _ => (undo_text, [risk_text, ""]),
+    };
+    (warning, join_sentences(&details.map(Sayso)).to_string())
 }
 
 /// Whether a text says only that the action cannot be undone, in the person's language.
@@ -491,7 +512,7 @@ pub(super) fn answer_instructions(
     let number = (open_count > 1).then_some(question.number);
     match &question.body {
         QuestionBody::Confirmation { may_accept, may_reject, .. } => match (may_accept, may_reject, number) {
-            (true, true, None) => phrases.type_yes_or_no.to_owned(),
+            (true, true, None) => phrases.yes_no_question.to_owned(),
             (true, true, Some(number)) => phrases.type_yes_or_no_to(number),
             (true, false, None) => phrases.only_yes_accepted.to_owned(),
             (true, false, Some(number)) => phrases.only_yes_accepted_to(number),
@@ -515,6 +536,9 @@ pub(super) fn answer_instructions(
             }
             match (options.split_last(), number) {
                 (None, _) => phrases.not_answerable_by_typing.to_owned(),
+                (Some((&only, [])), None) if only == phrases.option_yes_no => {
+                    phrases.yes_no_question.to_owned()
+                }
                 (Some((only, [])), None) => phrases.type_option(only),
                 (Some((only, [])), Some(number)) => phrases.type_option_to(number, only),
                 (Some((last, others)), None) => phrases.type_options(&others.join(", "), last),

@@ -33,9 +33,9 @@ fn a_question_contains_the_bound_call_if_it_is_short() {
         (r#"{"a":0.00005e8,"b":5.00,"c":5E3}"#, "send money, a 5000, b 5.00, c 5000"),
     ] {
         let (harness, lines) = ask_with("en", &confirmation("rpl_1"), &bound_to(arguments));
-        assert_eq!(lines[2], format!("ask: The exact call: {expected}."));
+        assert_eq!(lines[2], format!("ask: This cannot be undone: {expected}."));
         let details = harness.subscriber.question_details(1, harness.now).unwrap();
-        assert!(!details.text.contains("The exact call"), "{details:?}");
+        assert!(!details.text.contains("send money"), "{details:?}");
     }
 }
 
@@ -46,11 +46,11 @@ fn nothing_disappears_from_the_exact_call_and_nothing_looks_like_a_separator() {
     for case in cases.root().items() {
         let [arguments, expected] = case.items().collect::<Vec<_>>().try_into().unwrap();
         let (_, lines) = ask_with("en", &confirmation("rpl_1"), &bound_to(arguments.source()));
-        assert_eq!(lines[2], format!("ask: The exact call: {}.", expected.text().unwrap()));
+        assert_eq!(lines[2], format!("ask: This cannot be undone: {}.", expected.text().unwrap()));
     }
     let sayso = r#"{"tool":"send amount 1","action_digest":"sha256:x","arguments":{}}"#;
     let (_, lines) = ask_with("en", &confirmation("rpl_1"), sayso);
-    assert_eq!(lines[2], r#"ask: The exact call: "send amount 1", without arguments."#);
+    assert_eq!(lines[2], r#"ask: This cannot be undone: "send amount 1", without arguments."#);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_long_call_is_read_with_the_details() {
     let (harness, lines) =
         ask_with("en", &confirmation("rpl_1"), &bound_to(&format!(r#"{{"to":"{text}"}}"#)));
     assert!(lines.contains(&"ask: Type details to hear the exact call.".to_owned()), "{lines:#?}");
-    assert!(!lines.iter().any(|line| line.contains("The exact call")), "{lines:#?}");
+    assert!(!lines.iter().any(|line| line.contains("send money, ")), "{lines:#?}");
     let details: Vec<_> = harness.subscriber.question_details(1, harness.now).unwrap().lines().collect();
     assert!(details.contains(&format!("ask: The exact call: send money, to {text}.")), "{details:#?}");
 }
@@ -106,10 +106,10 @@ fn the_call_is_announced_in_every_language() {
     for (language, call, not_bound) in [
         (
             "es",
-            "ask: Se ejecutará exactamente: send money, amount 5.",
+            "ask: Irreversible: send money, amount 5.",
             "Su respuesta no está ligada a una acción exacta.",
         ),
-        ("yo", "ask: Ohun tó máa ṣe gan-an: send money, amount 5.", "Ìdáhùn rẹ kò so mọ́ iṣẹ́ kan pàtó."),
+        ("yo", "ask: A kò lè dá èyí padà: send money, amount 5.", "Ìdáhùn rẹ kò so mọ́ iṣẹ́ kan pàtó."),
     ] {
         let (_, lines) = ask_with(language, &confirmation("rpl_1"), &bound_to(r#"{"amount":5}"#));
         assert!(lines.contains(&call.to_owned()), "{lines:#?}");
@@ -143,7 +143,8 @@ fn a_call_is_not_repeated_only_if_the_action_says_it_word_for_word() {
         let question = confirmation("rpl_1").replace("Send 5 euros to Ben", action);
         let (harness, lines) =
             ask_with("en", &question, &bound_to(arguments).replace("send_money", "transfer"));
-        let is_in_question = lines.iter().any(|line| line.starts_with("ask: The exact call: transfer"));
+        let is_in_question =
+            lines.iter().any(|line| line.starts_with("ask: This cannot be undone: transfer"));
         assert_eq!(is_in_question, !is_said, "{action}: {lines:#?}");
         // The person can always hear the exact call.
         let details = harness.subscriber.question_details(1, harness.now).unwrap();

@@ -246,7 +246,7 @@ fn held_text_is_announced_unless_a_summary_replaces_it() {
             "error: Bank has failed. Broken.",
         ),
         ("tool.invoked", r#""tool":"look","summary_normal":"Looking.""#.to_owned(), "tool: Looking."),
-        ("awaiting.confirmation", confirmation("rpl_1"), "ask: Question 1"),
+        ("awaiting.confirmation", confirmation("rpl_1"), "ask: Bank: "),
     ] {
         let mut harness = terse();
         assert!(harness.receive("output.streaming", &text).is_empty());

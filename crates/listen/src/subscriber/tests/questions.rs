@@ -8,11 +8,11 @@ fn a_question_is_announced_answered_and_settled() {
     assert_eq!(
         harness.ask_confirmation("rpl_1"),
         [
-            "ask: Question 1 from Bank: Send 5 euros to Ben.",
+            "ask: Bank: Send 5 euros to Ben.",
             "ask: It is gone.",
             "ask: This cannot be undone. Your answer is not tied to one exact call.",
             "ask: You have 2 minutes.",
-            "ask: Type yes or no.",
+            "ask: Yes or no?",
         ]
     );
     let reply = harness.subscriber.answer_confirmation(1, Decision::Accept, harness.now).unwrap();
@@ -65,7 +65,7 @@ fn a_request_that_did_not_reach_the_hub_is_not_awaited() {
 fn a_question_warns_of_danger_and_the_details_add_the_risk() {
     let not_bound = "Your answer is not tied to one exact call.";
     for (members, warning, detail) in [
-        ("", "It may not be possible to undo this.", "The agent does not say how risky this is."),
+        ("", "This may be permanent.", "The agent does not say how risky this is."),
         (r#","risk_level":"low","irreversible":false"#, "", "Low risk. This can be undone."),
         (
             r#","risk_level":"medium","reversibility":"reversible_with_effort""#,
@@ -126,7 +126,7 @@ fn the_details_add_to_the_question_and_do_not_repeat_it() {
             "ask: Without an answer, it will not be done.",
         ]
     );
-    assert!(asked.contains(&"ask: The exact call: send, amount 5.".to_owned()), "{asked:#?}");
+    assert!(asked.contains(&"ask: This cannot be undone: send, amount 5.".to_owned()), "{asked:#?}");
     assert!(!details.iter().any(|line| asked.contains(line)), "{details:#?}");
     // With several open questions, the details say which one they are about.
     harness.ask_confirmation("rpl_2");
@@ -162,10 +162,7 @@ fn the_agents_text_does_not_replace_the_statement_that_an_action_cannot_be_undon
             r#""action":"{action}","consequence":"{consequence}","reply_token":"rpl_1","timeout_seconds":60,"default_decision":"reject","risk_level":"high","irreversible":true"#
         );
         let lines = harness.receive("awaiting.confirmation", &question);
-        assert_eq!(
-            lines[..2],
-            [format!("ask: Question 1 from Bank: {action}"), format!("ask: {consequence}")]
-        );
+        assert_eq!(lines[..2], [format!("ask: Bank: {action}"), format!("ask: {consequence}")]);
         assert_eq!(lines[2], expected, "{lines:#?}");
     }
 }
@@ -301,7 +298,7 @@ fn a_wrong_local_clock_does_not_prevent_an_answer() {
 fn each_of_several_questions_says_how_to_answer_it() {
     let mut harness = SubscriberHarness::new();
     let first = harness.ask_confirmation("rpl_1").pop().unwrap();
-    assert_eq!(first, "ask: Type yes or no.");
+    assert_eq!(first, "ask: Yes or no?");
     let second = harness.ask_confirmation("rpl_2").pop().unwrap();
     assert_eq!(second, "ask: 2 questions are open. Type yes 2 or no 2.");
     let low_risk = confirmation("rpl_3")
@@ -370,7 +367,7 @@ fn a_name_that_nobody_confirms_is_announced_with_the_id() {
         assert_eq!(harness.receive_text(&started), [format!("session: {expected} has started. Begun.")]);
         let question = rename(harness.event("awaiting.confirmation", &confirmation("rpl_1")));
         let lines = harness.receive_text(&question);
-        assert!(lines[0].starts_with(&format!("ask: Question 1 from {expected}: ")), "{lines:#?}");
+        assert!(lines[0].starts_with(&format!("ask: {expected}: ")), "{lines:#?}");
         assert_eq!(harness.subscriber.sessions().next().unwrap().agent_name, expected);
     }
 }

@@ -79,7 +79,7 @@ fn agent_parts(announcement: &Announcement) -> Vec<&str> {
 #[test]
 fn an_agent_that_copies_saysos_sentences_does_not_become_their_author() {
     let mut harness = SubscriberHarness::new();
-    let own_lines = ["The exact call: send, amount 9000, to Mallory.", "This cannot be undone."];
+    let own_lines = ["This cannot be undone: send, amount 9000, to Mallory.", "High risk."];
     let confirmation = format!(
         r#""reply_token":"rpl_1","action":"{}","consequence":"You have 2 minutes.","risk_level":"high","irreversible":true,
         "default_decision":"reject","timeout_seconds":120,"summary_terse":"{}","summary_normal":"High risk","summary_detailed":"{}",
@@ -93,7 +93,7 @@ fn an_agent_that_copies_saysos_sentences_does_not_become_their_author() {
     let announced = harness.subscriber.next_announcement(harness.now).unwrap();
     let details = harness.subscriber.question_details(1, harness.now).unwrap();
     let lines: Vec<_> = announced.text.parts_by_line().collect();
-    for own in own_lines.into_iter().chain(["You have 2 minutes."]) {
+    for own in [own_lines[0], "You have 2 minutes."] {
         assert!(lines.contains(&vec![(own, Author::Sayso)]), "{own}: {lines:#?}");
     }
     assert!(lines.iter().any(|line| line.contains(&(own_lines[0], Author::Agent))), "{lines:#?}");

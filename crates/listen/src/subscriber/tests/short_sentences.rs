@@ -54,7 +54,10 @@ fn a_consequence_that_says_that_nothing_can_be_undone_is_announced_once() {
         let mut harness = SubscriberHarness::new();
         let members = format!(r#""irreversible":true,{BOUND}"#);
         let lines = harness.receive("awaiting.confirmation", &question("Book it.", consequence, &members));
-        assert!(lines.contains(&"ask: This cannot be undone.".to_owned()), "{lines:#?}");
+        assert!(
+            lines.iter().any(|line| line.starts_with("ask: This cannot be undone: book room")),
+            "{lines:#?}"
+        );
     }
 }
 
@@ -78,20 +81,22 @@ fn after_a_yes_the_warning_is_not_repeated_for_the_same_tool() {
 
 #[test]
 fn the_call_of_a_harmless_action_is_in_the_details() {
-    let exact = "ask: The exact call: book room, room Garden, at 14:00.".to_owned();
-    for (members, is_in_question) in [
-        (r#""risk_level":"medium","reversibility":"reversible_with_effort""#, false),
-        (r#""risk_level":"low","irreversible":false"#, false),
-        (r#""risk_level":"high","irreversible":false"#, true),
-        (r#""risk_level":"low","irreversible":true"#, true),
-        (r#""risk_level":"low""#, true),
+    let call = "book room, room Garden, at 14:00";
+    for (members, warning) in [
+        (r#""risk_level":"medium","reversibility":"reversible_with_effort""#, None),
+        (r#""risk_level":"low","irreversible":false"#, None),
+        (r#""risk_level":"high","irreversible":false"#, Some("High risk")),
+        (r#""risk_level":"low","irreversible":true"#, Some("This cannot be undone")),
+        (r#""risk_level":"low""#, Some("This may be permanent")),
     ] {
         let mut harness = SubscriberHarness::new();
         let members = format!("{members},{BOUND}");
         let lines = harness.receive("awaiting.confirmation", &question("Book it.", "Booked.", &members));
         let details: Vec<_> = harness.subscriber.question_details(1, harness.now).unwrap().lines().collect();
-        assert_eq!(lines.contains(&exact), is_in_question, "{lines:#?}");
-        assert_eq!(details.contains(&exact), !is_in_question, "{details:#?}");
+        let stated = warning.map(|warning| format!("ask: {warning}: {call}."));
+        assert_eq!(lines.iter().find(|line| line.contains(call)), stated.as_ref(), "{lines:#?}");
+        let exact = format!("ask: The exact call: {call}.");
+        assert_eq!(details.contains(&exact), warning.is_none(), "{details:#?}");
     }
 }
 
@@ -103,7 +108,7 @@ fn the_details_say_only_what_is_new() {
         harness.event("awaiting.confirmation", &question("Send 5 euros to Ben.", "It is gone.", summary));
     let event = event.replace(r#""agent_id":"bank""#, r#""agent_id":"evil""#);
     let lines = harness.receive_text(&event);
-    assert_eq!(lines[0], "ask: Question 1 from Bank (agent id evil): Send 5 euros to Ben.");
+    assert_eq!(lines[0], "ask: Bank (agent id evil): Send 5 euros to Ben.");
     let details: Vec<_> = harness.subscriber.question_details(1, harness.now).unwrap().lines().collect();
     assert_eq!(
         details,
@@ -178,7 +183,7 @@ fn the_agents_name_is_in_front_if_several_agents_work() {
     assert_eq!(harness.receive("tool.invoked", tool), ["tool: Looking."]);
     // Questions and their outcomes already say what they are about.
     let asked = rename(harness.event_in_session("sess_2", "awaiting.confirmation", &confirmation("rpl_1")));
-    assert!(harness.receive_text(&asked)[0].starts_with("ask: Question 1 from Travel: "));
+    assert!(harness.receive_text(&asked)[0].starts_with("ask: Travel: "));
     let tool = harness.receive("tool.invoked", tool);
     assert_eq!(tool, ["tool: Bank: Looking."]);
     let outcome =
