@@ -62,19 +62,23 @@ pub(super) fn open(config: &Config) -> Result<OpenedJournals, String> {
     super::create_data_dir(&config.data)?;
     let first_path = config.data.join(JOURNAL_FILE_NAME);
     let existing = first_path.exists().then(|| open_file(config, 0, count)).transpose()?;
-    let mut others: Vec<Box<dyn Journal>> = Vec::new();
+    if !config.journal.accept_loss {
+        refuse_left_over_journals(&config.data, count)?;
+    }
+    let mut others = Vec::new();
     for shard in 1..count {
         let path = config.data.join(journal_file_name(shard));
         if existing.is_some() && !path.exists() && !config.journal.accept_loss {
-            return Err(format!(
-                "{} is missing; restore a backup, or start once with --accept-loss",
-                path.display()
-            ));
+            return Err(missing(&path));
         }
-        others.push(Box::new(open_file(config, shard, count)?));
+        others.push(open_file(config, shard, count)?);
     }
     let first = match existing {
         Some(first) => first,
+        // If a first start was interrupted, the others exist, but nothing is in them.
+        None if !others.iter().all(SqliteJournal::is_unused) && !config.journal.accept_loss => {
+            return Err(missing(&first_path));
+        }
         None => open_file(config, 0, count)?,
     };
     let was_single = first.shard().map_err(|error| error.to_string())?.was_single;
@@ -84,13 +88,44 @@ pub(super) fn open(config: &Config) -> Result<OpenedJournals, String> {
     let effective: Vec<_> = durability_settings.map(|(name, value)| format!("{name}={value}")).collect();
     let shards = if count == 1 { String::new() } else { format!(" and those of {} more shards", count - 1) };
     let status = format!("journal {}{shards}: {}", first_path.display(), effective.join(" "));
-    let first: Box<dyn Journal> = Box::new(first);
+    let journals = std::iter::once(first).chain(others);
     Ok(OpenedJournals {
-        journals: std::iter::once(first).chain(others).collect(),
+        journals: journals.map(|journal| Box::new(journal) as Box<dyn Journal>).collect(),
         map: map.with_former_single(was_single),
         status: Some(status),
         ownership,
     })
+}
+
+fn missing(path: &Path) -> String {
+    format!("{} is missing; restore a backup, or start once with --accept-loss", path.display())
+}
+
+/// Refuses a data folder that has the journal of a further shard with entries. The folder then once had more shards, and
+/// its first journal is older. An interrupted `sayso reshard` leaves unused journals.
+fn refuse_left_over_journals(data: &Path, count: u16) -> Result<(), String> {
+    for shard in count..ShardMap::MAX_COUNT {
+        let path = data.join(journal_file_name(shard));
+        if path.exists() {
+            refuse_used_journal(&path, &SqliteSettings::default())?;
+        }
+    }
+    Ok(())
+}
+
+fn refuse_used_journal(path: &Path, settings: &SqliteSettings) -> Result<(), String> {
+    match SqliteJournal::open(path, settings) {
+        Ok(journal) if journal.is_unused() => Ok(()),
+        Ok(_) => Err(format!(
+            "{} has entries, so the data folder once had more shards, and its first journal is an older one; restore a backup",
+            path.display()
+        )),
+        Err(JournalError::WrongShard { found, .. }) => Err(format!(
+            "{} is {found}; remove it if it is left over from an earlier attempt",
+            path.display()
+        )),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
 }
 
 fn open_file(config: &Config, shard: u16, count: u16) -> Result<SqliteJournal, String> {
@@ -144,16 +179,7 @@ pub(crate) fn reshard(data: &Path, count: u16) -> Result<(), String> {
         let path: PathBuf = data.join(journal_file_name(shard));
         let settings =
             SqliteSettings { shard: Some(ShardRecord::new(shard, count)), ..SqliteSettings::default() };
-        match SqliteJournal::open(&path, &settings) {
-            Ok(_) => {}
-            Err(JournalError::WrongShard { found, .. }) => {
-                return Err(format!(
-                    "{} is {found}; remove it if it is left over from an earlier attempt",
-                    path.display()
-                ));
-            }
-            Err(error) => return Err(describe(&path, &error)),
-        }
+        refuse_used_journal(&path, &settings)?;
     }
     first.make_first_of(count).map_err(|error| describe(&path, &error))
 }

@@ -152,6 +152,45 @@ fn the_number_of_shards_is_fixed() {
 }
 
 #[test]
+fn journals_that_do_not_belong_together_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let remove_first = || {
+        for suffix in ["", "-wal", "-high-water"] {
+            let _ = std::fs::remove_file(path(&format!("journal.sqlite{suffix}")));
+        }
+    };
+    assert_eq!(start(folder.path(), "1").stop(), 0);
+    let single = ["journal.sqlite", "journal.sqlite-high-water"]
+        .map(|name| (name, std::fs::read(path(name)).unwrap()));
+    // An interrupted attempt leaves journals without entries, which do no harm.
+    assert_success(&reshard(folder.path(), "3"));
+    remove_first();
+    for (name, bytes) in &single {
+        std::fs::write(path(name), bytes).unwrap();
+    }
+    assert_eq!(start(folder.path(), "1").stop(), 0);
+    assert_success(&reshard(folder.path(), "3"));
+
+    let mut hub = start(folder.path(), "3");
+    for person in PEOPLE {
+        start_for(&hub.client(), person);
+    }
+    assert_eq!(hub.stop(), 0);
+    remove_first();
+    let line = refusal(folder.path(), "3");
+    assert!(line.contains("journal.sqlite is missing") && line.contains("--accept-loss"), "{line}");
+    for (name, bytes) in &single {
+        std::fs::write(path(name), bytes).unwrap();
+    }
+    let line = refusal(folder.path(), "1");
+    assert!(line.contains("journal-1.sqlite has entries"), "{line}");
+    let output = reshard(folder.path(), "3");
+    assert_eq!(output.exit_code, 2);
+    assert!(output.stderr.contains("journal-1.sqlite has entries"), "{}", output.stderr);
+}
+
+#[test]
 fn a_data_folder_with_one_shard_gets_more_without_losing_anything() {
     let folder = tempfile::tempdir().unwrap();
     let mut hub = start(folder.path(), "1");

@@ -66,6 +66,7 @@ use attach::AttachPoint;
 use delivery_groups::DeliveryGroups;
 use handoffs::HandoffRegistry;
 use pending_waits::PendingWaits;
+pub(crate) use quotas::RateLimit;
 pub(crate) use rate_limit::PerMinuteLimiter;
 use scratch::{RandomPool, ScratchBuffers};
 use subscription::LiveSubscription;

@@ -16,7 +16,6 @@ use super::hub_messages;
 use super::notifications::{self, HubEvent};
 use super::producers::{SessionRole, producer_refusal};
 use super::questions::violation;
-use super::quotas::RateLimit;
 use super::sessions::LiveSession;
 use super::supplied_states::SuppliedStates;
 use super::supplied_summary::SuppliedSummary;
@@ -158,16 +157,8 @@ impl Core {
             return Ok(());
         }
         let limits = self.critical_limits(session, role);
-        let is_reached = |limit: &&RateLimit| {
-            !self.shard.limits.criticals.allows(&limit.key, critical_count, limit.max, context.now)
-        };
-        if let Some(reached) = limits.iter().find(is_reached) {
-            return Err(reached.refusal.clone().into());
-        }
-        for limit in &limits {
-            self.shard.limits.criticals.record(&limit.key, critical_count, context.now);
-        }
-        Ok(())
+        let counted = self.shard.limits.criticals.acquire(&limits, critical_count, context.now);
+        counted.map_err(|reached| reached.refusal.clone().into())
     }
 
     /// Stages one event from an agent.

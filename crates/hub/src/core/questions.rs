@@ -20,7 +20,6 @@ use super::hub_messages::{self, SessionEnd};
 use super::notifications::{self, HubEvent};
 use super::producers::SessionRole;
 use super::publish::{EventDraft, EventOrigin, refuse_duplicate_members};
-use super::quotas::RateLimit;
 use super::restore::unreadable;
 use super::sessions::LiveSession;
 use super::{Core, DeferToNextTurn, OwnedEntry, PostCommit, TurnContext};
@@ -58,21 +57,19 @@ impl Core {
         let Some(live) = self.sessions.get_mut(session) else { return HubReply::NotFound };
         live.last_seen = Some(context.now);
         let limits = self.question_limits(session, &role, is_clarification);
-        let is_reached =
-            |limit: &&RateLimit| !self.shard.limits.questions.allows(&limit.key, 1, limit.max, context.now);
-        if let Some(reached) = limits.iter().find(is_reached) {
+        if let Err(reached) = self.shard.limits.questions.acquire(&limits, 1, context.now) {
             return reached.refusal.clone().into();
         }
         match self.open_question(session, &role, body, is_clarification, context) {
             Ok((reply_token, deadline)) => {
-                for limit in &limits {
-                    self.shard.limits.questions.record(&limit.key, 1, context.now);
-                }
                 let reply = HubReply::QuestionOpened { reply_token, deadline };
                 self.finish_request(principal, keyed_request.as_ref(), &reply, context);
                 reply
             }
-            Err(refusal) => refusal,
+            Err(refusal) => {
+                self.shard.limits.questions.release(&limits, 1, context.now);
+                refusal
+            }
         }
     }
 

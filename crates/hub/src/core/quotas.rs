@@ -193,11 +193,12 @@ impl Core {
 }
 
 /// A limit for one key of a [`PerMinuteLimiter`](super::rate_limit::PerMinuteLimiter).
-pub(super) struct RateLimit {
-    pub(super) key: String,
-    pub(super) max: usize,
+#[derive(Debug)]
+pub(crate) struct RateLimit {
+    pub(crate) key: String,
+    pub(crate) max: usize,
     /// The reply if the limit is reached.
-    pub(super) refusal: LimitReached,
+    pub(crate) refusal: LimitReached,
 }
 
 /// Returns the limits of all agents together, one for each principal that listens.

@@ -40,6 +40,13 @@ impl PerMinuteLimiter {
         }
         self.0.insert(key.into(), MinuteWindow { started_at: now, count });
     }
+
+    /// Counts this many items less for this key, if its window has not ended.
+    pub(crate) fn take_back(&mut self, key: &str, count: usize, now: UnixMillis) {
+        if let Some(window) = self.0.get_mut(key).filter(|window| window.contains(now)) {
+            window.count = window.count.saturating_sub(count);
+        }
+    }
 }
 
 impl MinuteWindow {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustc_hash::FxHashMap;
 use seal::UnixMillis;
 
-use crate::core::PerMinuteLimiter;
+use crate::core::{PerMinuteLimiter, RateLimit};
 
 /// The counters that all shards of a hub in one process share.
 #[derive(Debug, Default)]
@@ -30,6 +30,33 @@ impl SharedLimiter {
     /// Whether the limit for this key allows this many more items now.
     pub(crate) fn allows(&self, key: &str, count: usize, max: usize, now: UnixMillis) -> bool {
         self.lock().allows(key, count, max, now)
+    }
+
+    /// Counts this many more items for every limit, or for none if one of them is reached, which is returned.
+    pub(crate) fn acquire<'l>(
+        &self,
+        limits: &'l [RateLimit],
+        count: usize,
+        now: UnixMillis,
+    ) -> Result<(), &'l RateLimit> {
+        // Another shard must not count between the check and the counting.
+        let mut limiter = self.lock();
+        if let Some(reached) = limits.iter().find(|limit| !limiter.allows(&limit.key, count, limit.max, now))
+        {
+            return Err(reached);
+        }
+        for limit in limits {
+            limiter.record(&limit.key, count, now);
+        }
+        Ok(())
+    }
+
+    /// Takes back what [`Self::acquire`] counted.
+    pub(crate) fn release(&self, limits: &[RateLimit], count: usize, now: UnixMillis) {
+        let mut limiter = self.lock();
+        for limit in limits {
+            limiter.take_back(&limit.key, count, now);
+        }
     }
 
     /// Counts this many more items for this key.
@@ -118,6 +145,29 @@ impl Drop for CountGuard {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shards_that_count_at_the_same_time_never_exceed_a_limit() {
+        const MAX: usize = 5;
+        let limit = || RateLimit {
+            key: "bank".to_owned(),
+            max: MAX,
+            refusal: crate::command::LimitReached::Sessions,
+        };
+        for _ in 0..200 {
+            let limiter = SharedLimiter::default();
+            let acquire = || limiter.acquire(&[limit()], 1, UnixMillis::new(0)).is_ok();
+            let accepted: usize = std::thread::scope(|scope| {
+                let shards: Vec<_> =
+                    (0..4).map(|_| scope.spawn(|| (0..4).filter(|_| acquire()).count())).collect();
+                shards.into_iter().map(|shard| shard.join().unwrap()).sum()
+            });
+            assert_eq!(accepted, MAX);
+            limiter.release(&[limit()], 2, UnixMillis::new(1));
+            assert!(limiter.acquire(&[limit()], 3, UnixMillis::new(1)).is_err());
+            assert!(limiter.acquire(&[limit()], 2, UnixMillis::new(1)).is_ok());
+        }
+    }
 
     #[test]
     fn an_item_counts_under_all_its_keys_until_its_guard_is_dropped() {

@@ -102,6 +102,11 @@ impl SqliteJournal {
         open::read_shard(&self.connection)
     }
 
+    /// Whether nothing was ever written to the journal.
+    pub fn is_unused(&self) -> bool {
+        self.high_water_mark == HighWaterMark::START
+    }
+
     /// Records that the journal of a single shard is from now on shard 0 of several. Other changes are refused.
     pub fn make_first_of(&mut self, count: u16) -> Result<(), JournalError> {
         let found = self.shard()?;
