@@ -102,8 +102,7 @@ impl MutatedTree {
                 }
             }
             if unviable.len() + left_out.len() == removed_before {
-                let texts: Vec<&str> = errors.iter().map(|error| error.text.as_str()).collect();
-                return Err(format!("these errors are not in any mutant:\n{}", texts.join("\n")));
+                return Err(format!("these errors are not in any mutant:\n{}", texts(&errors)));
             }
         }
         left_out.retain(|number| !unviable.contains(number));
@@ -125,11 +124,9 @@ impl MutatedTree {
     fn check(&self, scope: &MutationScope) -> Result<Vec<CompilerError>, String> {
         let mut check = self.cargo();
         check.args(["check", "--locked", "--lib", "--message-format=json", "--package", scope.package]);
+        check.args(scope.feature_arguments());
         let output = check.output().map_err(|error| format!("cannot run cargo check: {error}"))?;
-        let mut tape = Tape::default();
-        let messages = String::from_utf8_lossy(&output.stdout);
-        let errors: Vec<CompilerError> =
-            messages.lines().filter_map(|line| CompilerError::parse(&tape.read(line).ok()?.root())).collect();
+        let errors = compiler_errors(&String::from_utf8_lossy(&output.stdout));
         if errors.is_empty() && !output.status.success() {
             let messages = String::from_utf8_lossy(&output.stderr);
             return Err(format!("cargo check ended with {}: {messages}", output.status));
@@ -139,28 +136,42 @@ impl MutatedTree {
 
     /// Builds the unit tests of the mutated package and the test programs of the scope.
     fn build_programs(&self, log: &StageLog, scope: &MutationScope) -> Result<Vec<TestProgram>, String> {
-        let mut programs = self.build_tests(log, scope.package, "--lib")?;
+        let mut programs = self.build_tests(log, scope, scope.package, "--lib")?;
         for (package, program) in scope.test_programs {
-            programs.extend(self.build_tests(log, package, &format!("--test={program}"))?);
+            programs.extend(self.build_tests(log, scope, package, &format!("--test={program}"))?);
         }
         Ok(programs)
     }
 
-    fn build_tests(&self, log: &StageLog, package: &str, target: &str) -> Result<Vec<TestProgram>, String> {
+    fn build_tests(
+        &self,
+        log: &StageLog,
+        scope: &MutationScope,
+        package: &str,
+        target: &str,
+    ) -> Result<Vec<TestProgram>, String> {
         let mut build = self.cargo();
         build.args(["test", "--locked", "--no-run", "--package", package, target]);
-        build.arg("--message-format=json-render-diagnostics");
+        if package == scope.package {
+            build.args(scope.feature_arguments());
+        }
+        // Only errors are shown, because a mutated file has many warnings.
+        build.arg("--message-format=json");
         log.redirect(&mut build)?;
         let output = build
             .stdout(Stdio::piped())
             .spawn()
             .and_then(std::process::Child::wait_with_output)
             .map_err(|error| format!("cannot run cargo: {error}"))?;
+        let messages = String::from_utf8_lossy(&output.stdout);
         if !output.status.success() {
-            return Err(format!("cargo ended with {}", output.status));
+            return Err(format!(
+                "cargo ended with {}\n{}",
+                output.status,
+                texts(&compiler_errors(&messages))
+            ));
         }
         let mut tape = Tape::default();
-        let messages = String::from_utf8_lossy(&output.stdout);
         let programs = messages.lines().filter_map(|line| parse_program(&tape.read(line).ok()?.root()));
         Ok(programs.filter(TestProgram::is_test).collect())
     }
@@ -168,8 +179,8 @@ impl MutatedTree {
     fn cargo(&self) -> Command {
         let mut cargo = command(env!("CARGO"));
         cargo.current_dir(&self.root).env("CARGO_TARGET_DIR", &self.target);
-        // Nobody debugs these programs, and unused code is expected.
-        cargo.env("CARGO_PROFILE_DEV_DEBUG", "0").env("RUSTFLAGS", "-Awarnings");
+        // Nobody debugs these programs.
+        cargo.env("CARGO_PROFILE_DEV_DEBUG", "0");
         cargo
     }
 
@@ -187,6 +198,16 @@ fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<(), String> {
         std::fs::write(path, bytes)
     };
     write().map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Returns the errors among the messages of cargo.
+fn compiler_errors(messages: &str) -> Vec<CompilerError> {
+    let mut tape = Tape::default();
+    messages.lines().filter_map(|line| CompilerError::parse(&tape.read(line).ok()?.root())).collect()
+}
+
+fn texts(errors: &[CompilerError]) -> String {
+    errors.iter().map(|error| error.text.as_str()).collect::<Vec<_>>().join("\n")
 }
 
 /// An error of the compiler.

@@ -24,65 +24,64 @@ use crate::stage::{StageLog, cargo, command_output, in_parallel, root, succeeds}
 struct MutationScope {
     name: &'static str,
     package: &'static str,
+    /// The features of `package` that the mutated code needs.
+    features: &'static [&'static str],
     /// The files and folders of the module, relative to the root.
     paths: &'static [&'static str],
     /// The packages and names of the test programs that run, besides the unit tests of `package`.
     test_programs: &'static [(&'static str, &'static str)],
-    /// Parts of the names of the tests that run. If the list is empty, all tests run.
-    tests: &'static [&'static str],
     /// Tests whose names contain one of these texts are skipped.
     skipped_tests: &'static [&'static str],
 }
 
-/// The tests of a module's own crate run. The binary's tests of authentication run too for `wire::auth`, because only the
-/// binary uses tokens and cookies, and the cases of the rules for `aaep::session`, because the rules are tested there.
+/// The tests of a module's own crate run, and the cases of the rules for `aaep::session`, because the rules are tested there.
 const SCOPES: [MutationScope; 6] = [
     MutationScope {
         name: "aaep::consent",
         package: "aaep",
+        features: &[],
         paths: &["crates/aaep/src/consent"],
         test_programs: &[("aaep", "all")],
-        tests: &[],
         skipped_tests: &[],
     },
     MutationScope {
         name: "aaep::session",
         package: "aaep",
+        features: &[],
         paths: &["crates/aaep/src/session"],
         test_programs: &[("aaep", "all"), ("sayso-cli", "rules")],
-        tests: &[],
         skipped_tests: &[],
     },
     MutationScope {
         name: "asp::session",
         package: "asp",
+        features: &[],
         paths: &["crates/asp/src/session"],
         test_programs: &[("asp", "all")],
-        tests: &[],
         skipped_tests: &[],
     },
     MutationScope {
         name: "hub::core",
         package: "hub",
+        features: &[],
         paths: &["crates/hub/src/core"],
         test_programs: &[("hub", "all")],
-        tests: &[],
         skipped_tests: &[],
     },
     MutationScope {
         name: "wire::auth",
         package: "wire",
+        features: &[],
         paths: &["crates/wire/src/auth"],
-        test_programs: &[("sayso-cli", "all")],
-        tests: &["auth::", "serve::authorization", "serve::reload", "serve::sign_in"],
+        test_programs: &[],
         skipped_tests: &[],
     },
     MutationScope {
         name: "sayso::consent",
         package: "sayso",
+        features: &["openai"],
         paths: &["crates/sayso/src/consent.rs", "crates/sayso/src/consent"],
         test_programs: &[("sayso", "all")],
-        tests: &[],
         // They run the examples, which `cargo test --test all` does not build.
         skipped_tests: &["examples::"],
     },
@@ -150,9 +149,12 @@ impl MutationScope {
         format!("crates/{}", self.package)
     }
 
+    fn feature_arguments(&self) -> Vec<String> {
+        self.features.iter().map(|feature| format!("--features={feature}")).collect()
+    }
+
     fn uses_test(&self, name: &str) -> bool {
-        (self.tests.is_empty() || self.tests.iter().any(|part| name.contains(part)))
-            && !self.skipped_tests.iter().any(|part| name.contains(part))
+        !self.skipped_tests.iter().any(|part| name.contains(part))
     }
 
     fn contains(&self, path: &str) -> bool {
@@ -226,7 +228,8 @@ fn install(log: &StageLog) -> Result<(), String> {
     if succeeds(cargo().args(["mutants", "--version"])) {
         return Ok(());
     }
-    log.cargo(&["install", "--locked", "cargo-mutants"])
+    // It only lists mutants, for which it need not be optimized.
+    log.cargo(&["install", "--locked", "--debug", "cargo-mutants"])
 }
 
 /// Writes the differences between a commit and the files of the workspace.

@@ -30,13 +30,14 @@ pub(super) fn mutate(
     let test_packages: Vec<&str> = scope.test_programs.iter().map(|(package, _)| *package).collect();
     let test_packages = [&[scope.package], &*test_packages].concat().join(",");
     command.args(["--package", scope.package, "--test-package", &test_packages]);
+    command.args(scope.feature_arguments());
     command.args(scope.paths.iter().flat_map(|path| ["--file".to_owned(), file_pattern(path)]));
     command.args(mutants.iter().flat_map(|mutant| ["--re".to_owned(), exact_pattern(&mutant.name)]));
     // Builds and runs only the unit tests and these test programs, because the other ones need programs that may not be
     // installed.
     command.arg("--cargo-arg=--lib");
     command.args(scope.test_programs.iter().map(|(_, program)| format!("--cargo-arg=--test={program}")));
-    command.arg("--output").arg(&output).args(["--", "--"]).args(scope.tests);
+    command.arg("--output").arg(&output).args(["--", "--"]);
     command.args(scope.skipped_tests.iter().flat_map(|test| ["--skip", test]));
     // Each mutant changes only one crate, so incremental compilation is faster. Debug information is not needed.
     command.env("CARGO_INCREMENTAL", "1").env("CARGO_PROFILE_DEV_DEBUG", "0");
