@@ -86,7 +86,7 @@ fn main() {
                 }
             }
             assert!(findings.list().is_empty(), "{:?}", findings.list().first());
-            assert!(recording.finish().is_empty());
+            assert!(recording.finish(&findings).is_empty());
         }),
     ];
     // Round by round, so that background load affects all contenders equally.

@@ -37,5 +37,5 @@ fuzz_target!(|text: &str| {
             _ => {}
         }
     }
-    recording.finish();
+    recording.finish(&findings);
 });

@@ -14,6 +14,7 @@ mod negotiate;
 mod presumed_consent;
 mod protocol_properties;
 mod recording_mutations;
+mod rules_switched_off;
 mod session_machine;
 mod shaping;
 mod shaping_output_text;

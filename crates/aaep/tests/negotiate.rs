@@ -315,7 +315,7 @@ fn check_conversation(messages: &[Message]) -> Result<(), TestCaseError> {
         recording.check_message(message, InputPosition::default(), &mut findings);
     }
     prop_assert!(findings.list().is_empty(), "{:?}\n{:?}", findings.list(), messages);
-    prop_assert!(recording.finish().is_empty());
+    prop_assert!(recording.finish(&findings).is_empty());
     Ok(())
 }
 

@@ -139,18 +139,19 @@ impl<'d> EventCheck<'_, 'd> {
         may_suggest: bool,
         findings: &mut Findings,
     ) {
-        let mut report = |rule: Rule, found: &str| {
+        let report = |findings: &mut Findings, rule: Rule, found: &str| {
             if is_known_version {
                 findings.push(rule, path.pointer(), found.to_owned());
             } else {
                 findings.warn(rule, path.pointer(), found.to_owned());
             }
         };
-        if name.starts_with("aaep_") {
-            return report(rule::RESERVED_AAEP, "this name is reserved");
-        }
-        if matches!(name, "@id" | "@graph" | "@base" | "@vocab") {
-            return report(rule::RESERVED_JSON_LD, "this name is reserved");
+        let reserved_by = match name {
+            "@id" | "@graph" | "@base" | "@vocab" => Some(rule::RESERVED_JSON_LD),
+            _ => name.starts_with("aaep_").then_some(rule::RESERVED_AAEP),
+        };
+        if let Some(rule) = reserved_by.filter(|rule| findings.checks(*rule)) {
+            return report(findings, rule, "this name is reserved");
         }
         if self.core_type.is_some() {
             if let Some(base) = self.base_field_of(name) {
@@ -158,7 +159,7 @@ impl<'d> EventCheck<'_, 'd> {
             }
             let known = || self.table.fields().iter().map(|field| field.name);
             let suggestion = may_suggest.then(|| seal::closest_name(name, known())).flatten();
-            report(rule::UNKNOWN_MEMBER, &value::unknown_member(suggestion));
+            report(findings, rule::UNKNOWN_MEMBER, &value::unknown_member(suggestion));
         } else if name.starts_with("summary_") {
             // Extensions define their own members (C-G6), but their summaries are spoken as well
             // (§7.4.1).

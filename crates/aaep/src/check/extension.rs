@@ -45,8 +45,8 @@ impl DeclaredContexts {
         findings: &mut Findings,
     ) {
         let found = || format!("found {prefix:?}");
-        if is_reserved_prefix(prefix) {
-            return findings.push(rule::PREFIX_RESERVED, path.pointer(), found());
+        if is_reserved_prefix(prefix) && findings.breaks(rule::PREFIX_RESERVED, path.pointer(), found()) {
+            return;
         }
         if prefix.len() == 1 {
             findings.push(rule::PREFIX_SHORT, path.pointer(), found());

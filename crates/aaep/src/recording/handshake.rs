@@ -11,7 +11,7 @@ use crate::message::{
     Boundary, Capabilities, CognitiveLoad, DEFAULT_BOUNDARIES, DEFAULT_LANGUAGE, DEFAULT_LEVEL, EventFilters,
     Message, SubscriptionRequest,
 };
-use crate::rule::{self, Finding, Findings, Rule, Severity};
+use crate::rule::{self, Findings, Rule};
 use crate::session::{SessionEvent, SessionEventBody};
 
 /// Maximum number of tracked subscriptions and of open requests.
@@ -159,7 +159,9 @@ impl HandshakeTracker {
         let pointer = || "/type".to_owned();
         if subscription.is_closed {
             let found = format!("{} is closed", subscription.id);
-            return findings.push(rule::AFTER_CLOSE, String::new(), found);
+            if findings.breaks(rule::AFTER_CLOSE, String::new(), found) {
+                return;
+            }
         }
         if let (Some(at), Some(_)) = (event.timestamp, filterable_type(body)) {
             subscription.check_rate(at.unix_millis(), findings);
@@ -195,25 +197,13 @@ impl HandshakeTracker {
         }
     }
 
-    pub(super) fn finish(&mut self, severity: Severity) -> impl Iterator<Item = (InputPosition, Finding)> {
-        let new_finding = move |rule: Rule, found: String| Finding {
-            rule,
-            severity,
-            pointer: String::new(),
-            actual: found,
-        };
-        let requests = self.requests.drain(..).map(move |(request, position)| {
-            (
-                position,
-                new_finding(rule::REQUEST_ANSWERED, format!("{} got no answer", request.subscriber_id)),
-            )
+    pub(super) fn finish(&mut self) -> impl Iterator<Item = (InputPosition, Rule, String)> {
+        let requests = self.requests.drain(..).map(|(request, position)| {
+            (position, rule::REQUEST_ANSWERED, format!("{} got no answer", request.subscriber_id))
         });
-        let renegotiations = self.subscriptions.iter_mut().filter_map(move |subscription| {
+        let renegotiations = self.subscriptions.iter_mut().filter_map(|subscription| {
             let (_, position) = subscription.renegotiation.take()?;
-            Some((
-                position,
-                new_finding(rule::RENEGOTIATION_ANSWERED, format!("{} got no answer", subscription.id)),
-            ))
+            Some((position, rule::RENEGOTIATION_ANSWERED, format!("{} got no answer", subscription.id)))
         });
         requests.chain(renegotiations)
     }

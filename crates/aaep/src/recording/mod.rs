@@ -140,9 +140,10 @@ impl<H: BuildHasher> RecordingChecker<H> {
         if let Some(id) = event.event_id
             && !self.event_ids.insert(self.hasher.hash_one((event.agent_id, id)))
         {
-            findings.push(rule::EVENT_ID_UNIQUE, "/event_id".to_owned(), format!("{id} was used before"));
+            let found = format!("{id} was used before");
+            let is_reported = findings.breaks(rule::EVENT_ID_UNIQUE, "/event_id".to_owned(), found);
             // An event may be delivered twice (§8.2.4), so a receiver ignores the second delivery.
-            if findings.mode() == ValidationMode::Receive {
+            if is_reported && findings.mode() == ValidationMode::Receive {
                 return;
             }
         }
@@ -301,28 +302,22 @@ impl<H: BuildHasher> RecordingChecker<H> {
     }
 
     /// Ends the recording. Returns a finding for each session that is still open and each handshake
-    /// request without an answer, with the position where it started.
-    pub fn finish(&mut self) -> Vec<(InputPosition, Finding)> {
+    /// request without an answer, with the position where it started. `findings` determines which rules are checked.
+    pub fn finish(&mut self, findings: &Findings) -> Vec<(InputPosition, Finding)> {
         let severity =
             if self.sequence == SequenceMode::Always { Severity::Error } else { Severity::Warning };
         let open = self.open_sessions.values().filter(|tracked| tracked.session.is_open());
-        let mut unfinished: Vec<_> = open
-            .map(|TrackedSession { session, start_position, .. }| {
-                let waiting: Vec<_> = session.pending_items().iter().map(ToString::to_string).collect();
-                let found =
-                    format!("{} is still open, waiting for {}", session.id(), waiting.join(", then "));
-                (
-                    *start_position,
-                    Finding {
-                        rule: rule::ONE_START_ONE_END,
-                        severity,
-                        pointer: String::new(),
-                        actual: found,
-                    },
-                )
+        let open = open.map(|TrackedSession { session, start_position, .. }| {
+            let waiting: Vec<_> = session.pending_items().iter().map(ToString::to_string).collect();
+            let found = format!("{} is still open, waiting for {}", session.id(), waiting.join(", then "));
+            (*start_position, rule::ONE_START_ONE_END, found)
+        });
+        let unfinished = open.chain(self.handshakes.finish()).filter(|(_, rule, _)| findings.checks(*rule));
+        let mut unfinished: Vec<_> = unfinished
+            .map(|(position, rule, actual)| {
+                (position, Finding { rule, severity, pointer: String::new(), actual })
             })
             .collect();
-        unfinished.extend(self.handshakes.finish(severity));
         // Sort by text as well, because the map returns sessions that started on the same line in
         // random order.
         unfinished.sort_by(|(position, finding), (other_position, other_finding)| {

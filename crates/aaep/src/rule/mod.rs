@@ -178,8 +178,8 @@ impl Findings {
         Self { mode, switched_off: Vec::new(), list: Vec::new() }
     }
 
-    /// Switches off the checks of these rules. A document that breaks only such rules counts as valid, so
-    /// a reply in it takes effect, for example.
+    /// Switches off the checks of these rules. Everything goes on as if the rules did not exist: a document that breaks only such rules
+    /// counts as valid, so a reply in it takes effect, for example, and the checks that depend on these rules are made.
     ///
     /// ```
     /// use aaep::{check::{CheckedDocument, Validator}, json::Tape, rule::{Findings, Rule, ValidationMode}};
@@ -234,6 +234,14 @@ impl Findings {
     #[cold]
     pub(crate) fn warn(&mut self, rule: Rule, pointer: String, actual: String) {
         self.push_with(rule, Severity::Warning, pointer, actual);
+    }
+
+    /// Reports a broken rule on which the further checks depend, and returns true. If the rule is switched off, it returns false, and the
+    /// caller goes on as if nothing were wrong.
+    #[cold]
+    pub(crate) fn breaks(&mut self, rule: Rule, pointer: String, actual: String) -> bool {
+        self.push(rule, pointer, actual);
+        self.checks(rule)
     }
 
     fn push_with(&mut self, rule: Rule, severity: Severity, pointer: String, actual: String) {

@@ -59,7 +59,7 @@ impl Outputs {
         });
         let output = &mut self.open[index];
         let pointer = || "/position".to_owned();
-        if chunk.position < output.position {
+        if chunk.position < output.position && findings.checks(rule::POSITION_NOT_DECREASING) {
             let found = format!("{} follows {}", chunk.position, output.position);
             findings.push(rule::POSITION_NOT_DECREASING, pointer(), found);
         } else if chunk.position != output.next_position {

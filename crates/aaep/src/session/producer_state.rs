@@ -210,7 +210,8 @@ impl ProducerState {
         if is_awaiting_input && questions.any_open() {
             // Other work may continue (§6.1), including work that another answer permitted. Announcing it would leave
             // awaiting_input, which would resolve the open question.
-        } else if is_awaiting_input && questions.any_resolved() {
+        } else if is_awaiting_input && questions.any_resolved() && findings.checks(rule::AWAITING_INPUT_LEFT)
+        {
             findings.push(
                 rule::AWAITING_INPUT_LEFT,
                 String::new(),

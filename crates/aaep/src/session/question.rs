@@ -185,7 +185,9 @@ impl ObservedQuestion {
             } else {
                 (rule::RESOLUTION_SHOWN, "the person accepted")
             };
-            return findings.push(rule, pointer(), found.to_owned());
+            if findings.breaks(rule, pointer(), found.to_owned()) {
+                return;
+            }
         }
         if self.reply == ObservedReply::Ineffective && reported.resolved_by == Some("reply") && accepts {
             findings.push(rule::DEFAULT_APPLIED, pointer(), "the reply had no effect".to_owned());
@@ -209,8 +211,12 @@ impl ObservedQuestion {
                 if let ObservedStatus::Refused { modified: false } = self.status
                     && accepts
                     && is_in_time
+                    && findings.breaks(
+                        rule::NO_ACTION_AFTER_REJECT,
+                        pointer(),
+                        "the person refused".to_owned(),
+                    )
                 {
-                    findings.push(rule::NO_ACTION_AFTER_REJECT, pointer(), "the person refused".to_owned());
                     return;
                 }
             }

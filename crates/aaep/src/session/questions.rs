@@ -130,7 +130,9 @@ impl ObservedQuestions {
             let found = "this token belongs to a clarification".to_owned();
             return findings.push(rule::REPLY_TOKEN_KNOWN, "/reply_token".to_owned(), found);
         };
-        let status = match evaluate_reply(reply, *may_accept, *may_reject) {
+        let is_unrestricted = !findings.checks(rule::REPLY_ALLOWED);
+        let (may_accept, may_reject) = (*may_accept || is_unrestricted, *may_reject || is_unrestricted);
+        let status = match evaluate_reply(reply, may_accept, may_reject) {
             Some(ReplyVerdict::Accepted) => ObservedStatus::Accepted { by_default: false },
             Some(ReplyVerdict::Refused) => ObservedStatus::Refused { modified: false },
             Some(ReplyVerdict::Modified) => ObservedStatus::Refused { modified: true },
@@ -164,10 +166,11 @@ impl ObservedQuestions {
             let found = "this token belongs to a confirmation".to_owned();
             return findings.push(rule::REPLY_TOKEN_KNOWN, "/reply_token".to_owned(), found);
         };
-        match accepted.broken_rule(&reply.response) {
-            // Such a response counts as no reply, so the question stays open (§6.5.5).
-            Some(rule) => findings.push(rule, "/response".to_owned(), format!("found {:?}", reply.response)),
-            None => question.resolve(ObservedStatus::Closed, Some(reply.timestamp.unix_millis()), findings),
+        let found = || format!("found {:?}", reply.response);
+        let broken_rule = accepted.broken_rule(&reply.response);
+        // A response that breaks a rule counts as no reply, so the question stays open (§6.5.5).
+        if !broken_rule.is_some_and(|rule| findings.breaks(rule, "/response".to_owned(), found())) {
+            question.resolve(ObservedStatus::Closed, Some(reply.timestamp.unix_millis()), findings);
         }
     }
 

@@ -32,7 +32,8 @@ pub(crate) fn check_recording(texts: &[String], mode: ValidationMode) -> Vec<(u6
         }
         all.extend(findings.take().into_iter().map(|finding| (line, finding)));
     }
-    all.extend(recording.finish().into_iter().map(|(position, finding)| (position.line, finding)));
+    let findings = Findings::new(mode);
+    all.extend(recording.finish(&findings).into_iter().map(|(position, finding)| (position.line, finding)));
     all
 }
 

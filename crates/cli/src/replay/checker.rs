@@ -80,7 +80,7 @@ impl ReplayChecker {
         }
         let unfinished = self
             .recording_checker
-            .finish()
+            .finish(&self.findings)
             .into_iter()
             .map(|(position, finding)| (position.line, finding))
             .collect();

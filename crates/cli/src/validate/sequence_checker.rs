@@ -61,10 +61,8 @@ impl SequenceChecker {
     }
 
     pub(super) fn finish(mut self, report: &mut ValidationReport) {
-        for (position, finding) in self.recording_checker.finish() {
-            if self.findings.checks(finding.rule) {
-                report.add_finding(position.line, &finding, None);
-            }
+        for (position, finding) in self.recording_checker.finish(&self.findings) {
+            report.add_finding(position.line, &finding, None);
         }
         report.add_counts(self.events, self.recording_checker.session_count());
     }
