@@ -6,6 +6,7 @@ mod failures;
 mod kill;
 mod narration;
 mod sessions;
+mod transcripts;
 
 use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
