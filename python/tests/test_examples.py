@@ -68,6 +68,16 @@ def test_a_pattern_of_the_guide(name, answer, hub, listen):
 
 
 @pytest.mark.skipif(bool(ADAPTERS), reason="needs no framework")
+@pytest.mark.parametrize("answer", ["accept", "reject"])
+def test_one_command_runs_an_example(answer):
+    command = [sys.executable, "examples/run.py", "patterns", "--answer", answer, "decorator"]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=FOLDER, timeout=TIMEOUT_SECONDS)
+    assert result.returncode == 0, result.stderr
+    assert ("wiped photos" in result.stdout) == (answer == "accept")
+    assert "heard: Wipe photos." in result.stdout
+
+
+@pytest.mark.skipif(bool(ADAPTERS), reason="needs no framework")
 @pytest.mark.parametrize("index", range(len(README_BLOCKS)))
 def test_the_code_of_the_readme_runs(index, hub, listen):
     listener = listen(lambda event: "early" if "clarification" in event["type"] else "accept")

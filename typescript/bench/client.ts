@@ -1,4 +1,6 @@
 /**
+ * `npm run bench [-- CALLS]`
+ *
  * The cost of an event and of a token through the client, compared with a bare WebSocket send of the same JSON in the same process.
  *
  * Prints medians over several rounds, and ratios. Nothing here asserts a duration.
@@ -9,7 +11,7 @@ import { parseAddress } from "../src/location.js";
 import { openSocket } from "../src/transport/socket.js";
 import { TestHub } from "../test/support/hub.js";
 
-const COUNT = 1000;
+const COUNT = Number(process.argv[2] ?? 1000);
 const ROUNDS = 5;
 
 const server = await TestHub.start();

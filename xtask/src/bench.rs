@@ -1,7 +1,10 @@
 //! `cargo xtask bench`: builds the binary, installs nginx with nchan for comparison, and runs the benchmarks.
 
-use crate::setup;
 use crate::stage::{Plan, StageLane};
+use crate::{packages, setup};
+
+/// The name of the benchmarks of the Python and TypeScript packages.
+const CLIENTS: &str = "clients";
 
 /// Adds the stages that run one benchmark or all of them. If `is_quick`, they only check that the benchmarks run.
 pub(crate) fn add_stages<'a>(plan: &mut Plan<'a>, name: Option<&'a str>, is_quick: bool) {
@@ -13,6 +16,12 @@ pub(crate) fn add_stages<'a>(plan: &mut Plan<'a>, name: Option<&'a str>, is_quic
             }
             Ok(())
         });
+    }
+    if name.is_none_or(|name| name == CLIENTS) {
+        plan.add(CLIENTS, StageLane::Compile, &["build"], move |log| packages::bench_clients(log, is_quick));
+    }
+    if name == Some(CLIENTS) {
+        return;
     }
     let mut arguments = vec!["bench", "-p", "sayso-benches"];
     match name {

@@ -383,6 +383,11 @@ pub(crate) fn root() -> PathBuf {
     root
 }
 
+/// Returns the folder in which cargo builds.
+pub(crate) fn target_folder() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
 /// Returns whether this is a build server. There, a package that cannot be installed is a failure.
 pub(crate) fn is_build_server() -> bool {
     std::env::var("CI").is_ok_and(|value| value == "true")

@@ -7,7 +7,8 @@ import { testAdapter } from "../../build/test/support/adapter-suite.js";
 
 testAdapter({
   name: "Vercel AI SDK",
-  async run({ session, model, prompt, world, policies, signal }) {
+  canRewrite: true,
+  async run({ session, model, prompt, world, policies, signal, rewrite }) {
     const inputSchema = z.object({ what: z.string() });
     const tools = gateTools(
       session,
@@ -38,6 +39,7 @@ testAdapter({
       tools,
       prompt,
       stopWhen: stepCountIs(5),
+      ...(rewrite === undefined ? {} : { experimental_refineToolInput: { wipe: (input: { what: string }) => rewrite(input) as typeof input } }),
       ...(signal === undefined ? {} : { abortSignal: signal }),
     });
     for await (const part of narrate(session, result.fullStream)) void part;

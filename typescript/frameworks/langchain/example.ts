@@ -20,7 +20,7 @@ await session("Paying bills", async (s) => {
   const tools = gateTools(s, [findBill, payBill], { findBill: {}, payBill: { irreversible: true, action: "Pay {amount} euro to {to}." } });
   const agent = createAgent({ model, tools });
   const messages = [{ role: "user", content: process.env["PROMPT"] ?? "Pay my bill." }];
-  for await (const [message] of narrate(s, await agent.stream({ messages }, { streamMode: "messages" }))) {
+  for await (const [message] of narrate(s, agent.stream({ messages }, { streamMode: "messages" }))) {
     if (message.type === "ai") process.stdout.write(message.text);
   }
 });

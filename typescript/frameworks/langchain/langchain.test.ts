@@ -41,7 +41,7 @@ testAdapter({
   canRewrite: true,
   async run(options) {
     const { session, prompt, signal } = options;
-    const stream = await agent(options, true).stream(
+    const stream = agent(options, true).stream(
       { messages: [{ role: "user", content: prompt }] },
       { streamMode: "messages", ...(signal === undefined ? {} : { signal }) },
     );

@@ -8,7 +8,8 @@ import { testAdapter } from "../../build/test/support/adapter-suite.js";
 
 testAdapter({
   name: "Mastra",
-  async run({ session, model, prompt, world, policies, signal }) {
+  canRewrite: true,
+  async run({ session, model, prompt, world, policies, signal, rewrite }) {
     const inputSchema = z.object({ what: z.string() });
     const tools = gateTools(
       session,
@@ -25,6 +26,12 @@ testAdapter({
       // Mastra's types do not fit those of the current provider.
       model: createOpenAICompatible({ name: "fake", baseURL: `${model.url}/v1`, apiKey: "x" })("fake") as never,
       tools,
+      hooks: {
+        // The hook cannot return another input, but change the one that it gets.
+        beforeToolCall: ({ input }) => {
+          if (rewrite !== undefined) Object.assign(input as object, rewrite(input as Record<string, unknown>));
+        },
+      },
     });
     const output = await agent.stream(prompt, { maxSteps: 5, ...(signal === undefined ? {} : { abortSignal: signal }) });
     for await (const chunk of narrate(session, output.fullStream)) void chunk;

@@ -1,4 +1,4 @@
-import { Agent, OpenAIChatCompletionsModel, Runner, setTracingDisabled, tool } from "@openai/agents";
+import { Agent, defineToolInputGuardrail, OpenAIChatCompletionsModel, Runner, setTracingDisabled, tool } from "@openai/agents";
 import OpenAI from "openai";
 import { z } from "zod";
 
@@ -9,13 +9,21 @@ setTracingDisabled(true);
 
 testAdapter({
   name: "OpenAI Agents",
-  async run({ session, model, prompt, world, policies, signal }) {
+  canRewrite: true,
+  async run({ session, model, prompt, world, policies, signal, rewrite }) {
     const parameters = z.object({ what: z.string() });
+    const change = defineToolInputGuardrail({
+      name: "change",
+      run: async ({ toolCall }) => {
+        if (rewrite !== undefined) toolCall.arguments = JSON.stringify(rewrite(JSON.parse(toolCall.arguments) as Record<string, unknown>));
+        return { behavior: { type: "allow" } };
+      },
+    });
     const tools = gateTools(
       session,
       [
         tool({ name: "look", description: "Looks.", parameters, execute: async ({ what }) => (world.looked.push(what), "ten") }),
-        tool({ name: "wipe", description: "Wipes.", parameters, execute: async ({ what }) => (world.wiped.push(what), "wiped") }),
+        tool({ name: "wipe", description: "Wipes.", parameters, inputGuardrails: [change], execute: async ({ what }) => (world.wiped.push(what), "wiped") }),
       ],
       policies,
     );

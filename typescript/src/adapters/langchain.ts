@@ -52,8 +52,11 @@ export function narration(session: Session) {
   };
 }
 
-/** Passes a stream with `streamMode: "messages"` through, and reports the model's text. Use this or {@link narration}, not both. */
-export function narrate<T>(session: Session, stream: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
+/**
+ * Passes a stream with `streamMode: "messages"` through, and reports the model's text and errors. Use this or {@link narration}, not both.
+ * Pass the promise that `agent.stream(…)` returns, because it rejects if the first request to the model fails.
+ */
+export function narrate<T>(session: Session, stream: AsyncIterable<T> | PromiseLike<AsyncIterable<T>>): AsyncGenerator<T, void, undefined> {
   let isWriting = false;
   return narrateStream(session, stream, (part) => {
     const message = (Array.isArray(part) ? part[0] : part) as { type?: string; text?: unknown } | undefined;

@@ -37,10 +37,10 @@ export class Narrator {
 }
 
 /** Passes a stream through, and reports the text and the errors in it. Throws only what the stream throws. */
-export async function* narrateStream<T>(session: Session, stream: AsyncIterable<T>, read: (part: T) => StreamItem): AsyncGenerator<T, void, undefined> {
+export async function* narrateStream<T>(session: Session, stream: AsyncIterable<T> | PromiseLike<AsyncIterable<T>>, read: (part: T) => StreamItem): AsyncGenerator<T, void, undefined> {
   const narrator = new Narrator(session);
   try {
-    for await (const part of stream) {
+    for await (const part of await stream) {
       const item = read(part);
       if (item?.text !== undefined) narrator.write(item.text);
       if (item?.error !== undefined) narrator.error(item.error);

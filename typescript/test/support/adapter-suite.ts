@@ -164,6 +164,7 @@ export function testAdapter(adapter: Adapter): void {
       const recording = await Recording.start(t, server.url);
       const world = await hub.session("Wiping", (session) => run({ session, prompt: wipePhotos, rewrite: () => ({ what: "everything" }) }));
       const question = await listener.wait("awaiting.confirmation");
+      t.diagnostic(`asked: ${String(question["action"])}`);
       assert.equal(`Wipe ${world.wiped.join()}.`, question["action"]);
       await assertValid(recording);
     });

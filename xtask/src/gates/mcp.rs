@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::npm;
-use crate::stage::{StageLog, StageOutcome, StageResult, command_output, root};
+use crate::stage::{StageLog, StageOutcome, StageResult, command_output, root, target_folder};
 
 /// The scenarios of the conformance suite that concern a transport. The others test OAuth, which the gate does not do.
 const CONFORMANCE_SCENARIOS: [&str; 4] =
@@ -72,8 +72,7 @@ pub(crate) fn run(log: &StageLog) -> StageResult {
 /// Builds the binary and returns its path. The other test programs are not needed.
 fn build_sayso(log: &StageLog) -> Result<PathBuf, String> {
     log.cargo(&["build", "--locked", "-p", "sayso-cli"])?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    Ok(target.join("debug/sayso"))
+    Ok(target_folder().join("debug/sayso"))
 }
 
 fn sources() -> PathBuf {

@@ -3,7 +3,7 @@
 mod python;
 mod typescript;
 
-use crate::stage::{Plan, StageLane};
+use crate::stage::{Plan, StageLane, StageLog, StageResult};
 
 /// The part of the stages that `cargo xtask test` runs.
 pub(crate) const REPRESENTATIVE: [&str; 7] = [
@@ -15,6 +15,14 @@ pub(crate) const REPRESENTATIVE: [&str; 7] = [
     "typescript-browser",
     "typescript-ai",
 ];
+
+/// Measures the cost of an event and of a token through the packages, with the hub of the release build. A quick run makes few
+/// calls.
+pub(crate) fn bench_clients(log: &StageLog, is_quick: bool) -> StageResult {
+    let calls = if is_quick { "20" } else { "1000" };
+    python::bench(log, calls)?;
+    typescript::bench(log, calls)
+}
 
 /// Adds all stages, or only those with these names. Returns whether all names are known.
 pub(crate) fn add_stages(

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::stage::{Plan, StageLane, StageLog, StageOutcome, StageResult, root, succeeds};
+use crate::stage::{Plan, StageLane, StageLog, StageOutcome, StageResult, root, succeeds, target_folder};
 
 /// An environment, and the adapters that are tested in it.
 struct Environment {
@@ -94,6 +94,17 @@ pub(super) fn add_stages(
         added += 1;
     }
     added
+}
+
+/// Runs the benchmark of the client with this number of calls.
+pub(super) fn bench(log: &StageLog, calls: &str) -> StageResult {
+    let folder = install(log, CORE)?;
+    log.run(
+        python(&folder)
+            .args(["benches/bench_client.py", calls])
+            .env("SAYSO_BIN", target_folder().join("release/sayso")),
+    )?;
+    Ok(().into())
 }
 
 fn test_core(log: &StageLog) -> StageResult {

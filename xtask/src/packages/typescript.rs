@@ -2,10 +2,11 @@
 //!
 //! `typescript/package.json` names the commands. Each `package-lock.json` pins every package of its folder by version and hash.
 
-use std::path::PathBuf;
 use std::process::Command;
 
-use crate::stage::{Plan, StageLane, StageLog, StageOutcome, StageResult, command, root, succeeds};
+use crate::stage::{
+    Plan, StageLane, StageLog, StageOutcome, StageResult, command, root, succeeds, target_folder,
+};
 
 /// The stage of the package's own tests: types, contract suite, redaction, `npm pack` and README.
 const CORE: &str = "typescript-core";
@@ -51,6 +52,14 @@ pub(super) fn add_stages(
     added
 }
 
+/// Runs the benchmark of the client with this number of calls.
+pub(super) fn bench(log: &StageLog, calls: &str) -> StageResult {
+    build(log)?;
+    let binary = target_folder().join("release/sayso");
+    log.run(npm().args(["run", "bench", "--", calls]).env("TEST_SAYSO_BINARY", binary))?;
+    Ok(().into())
+}
+
 fn test_core(log: &StageLog) -> StageResult {
     build(log)?;
     // The runtimes contain a Node that runs the examples.
@@ -92,11 +101,6 @@ fn build(log: &StageLog) -> Result<(), String> {
 /// Returns npm in the folder of the package. The tests run the binary of the debug build.
 fn npm() -> Command {
     let mut npm = command("npm");
-    npm.current_dir(root().join("typescript")).env("TEST_SAYSO_BINARY", binary());
+    npm.current_dir(root().join("typescript")).env("TEST_SAYSO_BINARY", target_folder().join("debug/sayso"));
     npm
-}
-
-fn binary() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    target.join("debug/sayso")
 }
