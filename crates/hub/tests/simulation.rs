@@ -91,7 +91,7 @@ fn finish(world: &mut SimulatedWorld) {
         if let Some(connection) = world.listeners[listener_index].connection.take() {
             let principal = world.listeners[listener_index].principal.clone();
             let command = hub::command::HubCommand::Detach { listener: connection.id, is_too_slow: false };
-            world.ask(&principal, command, world::Purpose::Other);
+            world.queue_request(&principal, command, world::Purpose::Other);
         }
     }
     world.turn();
