@@ -145,7 +145,7 @@ fn encode_header(name: &str, size: u64) -> Option<Header> {
     put(field::TIME, b"00000000000");
     put(field::KIND, REGULAR_FILE);
     put(field::MAGIC, MAGIC);
-    let checksum = format!("{:06o}\0 ", header_checksum(&header));
+    let checksum = checksum_field(&header);
     header[field::CHECKSUM].copy_from_slice(checksum.as_bytes());
     Some(header)
 }
@@ -157,16 +157,17 @@ fn decode_header(header: &Header) -> Option<(String, u64)> {
         ref octal => parse_octal(octal)?,
     };
     let name = header[field::NAME].split(|byte| *byte == 0).next()?;
-    let is_valid = parse_octal(&header[field::CHECKSUM])? == header_checksum(header)
+    let is_valid = header[field::CHECKSUM] == *checksum_field(header).as_bytes()
         && header[field::KIND] == *REGULAR_FILE
         && header[field::MAGIC] == *MAGIC;
     is_valid.then(|| Some((String::from_utf8(name.to_vec()).ok()?, size)))?
 }
 
-/// Returns the sum of all bytes, with spaces in place of the checksum.
-fn header_checksum(header: &Header) -> u64 {
+/// Returns the content of the checksum field: the sum of all bytes, with spaces in place of the field itself.
+fn checksum_field(header: &Header) -> String {
     let sum = |bytes: &[u8]| bytes.iter().copied().map(u64::from).sum::<u64>();
-    sum(&header[..field::CHECKSUM.start]) + sum(b"        ") + sum(&header[field::CHECKSUM.end..])
+    let total = sum(&header[..field::CHECKSUM.start]) + sum(b"        ") + sum(&header[field::CHECKSUM.end..]);
+    format!("{total:06o}\0 ")
 }
 
 fn parse_octal(bytes: &[u8]) -> Option<u64> {
