@@ -166,7 +166,8 @@ fn decode_header(header: &Header) -> Option<(String, u64)> {
 /// Returns the content of the checksum field: the sum of all bytes, with spaces in place of the field itself.
 fn checksum_field(header: &Header) -> String {
     let sum = |bytes: &[u8]| bytes.iter().copied().map(u64::from).sum::<u64>();
-    let total = sum(&header[..field::CHECKSUM.start]) + sum(b"        ") + sum(&header[field::CHECKSUM.end..]);
+    let total =
+        sum(&header[..field::CHECKSUM.start]) + sum(b"        ") + sum(&header[field::CHECKSUM.end..]);
     format!("{total:06o}\0 ")
 }
 

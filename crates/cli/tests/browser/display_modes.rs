@@ -100,7 +100,8 @@ fn forced_colours_keep_the_dialog_border_and_reduced_motion_stops_animation() {
             text.textContent = index == 0 ? 'A long text that the next one has replaced.' : 'Accepted.';
             text.className = index == 0 ? 'replaced' : '';
             region.replaceChildren(text);
-            return text.getBoundingClientRect().left; })",
+            return text;
+        }).map((text) => text.getBoundingClientRect().left)",
     );
     assert_eq!(starts[0], starts[1], "a replaced text does not indent the next one");
     let border = page.evaluate(&format!(

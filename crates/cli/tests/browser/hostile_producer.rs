@@ -176,13 +176,21 @@ fn the_page_responds_with_ten_thousand_log_entries() {
         "document.getElementById('log-title').tabIndex = -1; document.getElementById('log-title').focus()",
     );
     tab_to(&mut page, "listitem");
-    for (key, part) in
-        [("Home", "Thing "), ("PageDown", "Thing "), ("ArrowUp", "Thing "), ("End", "You accepted this:")]
-    {
+    for key in ["Home", "PageDown", "ArrowUp"] {
         page.press(key);
         let focused_text = page.evaluate("document.activeElement.textContent");
-        assert!(focused_text.as_str().unwrap().contains(part), "{key}: {focused_text}");
+        assert!(focused_text.as_str().unwrap().contains("Thing "), "{key}: {focused_text}");
     }
+    page.press("End");
+    assert_eq!(
+        page.evaluate("document.activeElement == document.querySelector('#log-list li:last-child')"),
+        true
+    );
+    // On a busy machine, the hub may report after the answer that the agent is gone.
+    let last_entries = page.evaluate(
+        "[...document.querySelectorAll('#log-list li')].slice(-5).map((entry) => entry.textContent).join()",
+    );
+    assert!(last_entries.as_str().unwrap().contains("You accepted this:"), "{last_entries}");
     let longest_afterwards = page.evaluate("Math.round(longest)");
     // These figures are for information only, because they depend on the machine.
     let report = format!(
