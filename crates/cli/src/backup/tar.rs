@@ -1,4 +1,4 @@
-//! The tar format (POSIX ustar), as far as backups need it: regular files with plain names.
+//! The part of the tar format (POSIX ustar) that backups need: regular files with plain names.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};

@@ -101,7 +101,7 @@ fn the_hub_can_be_given() {
     assert!(by_argument.stdout.contains(&well), "{}", by_argument.stdout);
     let by_variable = run_command(home.command(binary()).arg("doctor").env("SAYSO_URL", &url));
     assert!(by_variable.stdout.contains("from SAYSO_URL, answers."), "{}", by_variable.stdout);
-    // A hub that tells only administrators who listens.
+    // A hub with tokens, where only an admin token may read whether somebody is listening.
     let folder = tempfile::tempdir().unwrap();
     let hub = HubProcess::start(&["--listen", "127.0.0.1:0", "--data", folder.path().to_str().unwrap()]);
     let url = format!("http://{}", hub.address);

@@ -74,7 +74,7 @@ impl BoundCall {
         if input.len() <= MAX_ARGUMENT_BYTES { input } else { title_object(&self.title, Some(&input)) }
     }
 
-    /// Returns the value of a member of the input, if it is a text or a list of texts.
+    /// Returns the value of a member of the input, if it is a string or a list of strings.
     pub(super) fn text_argument(&self, name: &str) -> Option<String> {
         let Some(BoundInput::Members(members)) = &self.input else { return None };
         let mut tape = Tape::default();

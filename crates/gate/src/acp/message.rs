@@ -2,7 +2,7 @@
 //!
 //! A line that is not a JSON object, or has an unexpected form, is [`AgentMessage::Other`] or [`EditorMessage::Other`]: it
 //! passes, and nothing else happens. So does a permission request with duplicate member names, because the editor may read
-//! a value different from the gate's. The gate never writes a line again that it has read; lines pass as bytes.
+//! a value different from the gate's. The gate never re-serializes a line; it forwards the original bytes.
 
 use std::collections::HashSet;
 
@@ -11,10 +11,10 @@ use seal::json::{Doc, JsonKind, JsonValue, Tape, write_object};
 /// Maximum number of options of a permission request that is offered to a listener.
 pub(super) const MAX_OPTIONS: usize = 16;
 
-/// The id of a JSON-RPC request: a number or a text.
+/// The id of a JSON-RPC request: a number or a string.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct RequestId {
-    /// The id as it was written, without differences in escapes.
+    /// The id as JSON, with escapes normalized so that equal ids compare equal.
     json: String,
 }
 
@@ -127,7 +127,7 @@ pub(super) struct PermissionRequest {
     pub(super) id: RequestId,
     /// The ACP session.
     pub(super) session: String,
-    /// The call, as far as the request describes it.
+    /// What the request says about the call.
     pub(super) tool_call: ToolCallUpdate,
     /// The options. Their ids differ.
     pub(super) options: Vec<PermissionOption>,
@@ -230,7 +230,7 @@ pub(super) struct ToolCallUpdate {
     pub(super) status: Option<ToolStatus>,
     /// The input, as JSON.
     pub(super) raw_input: Option<String>,
-    /// The output as text, as far as it has one.
+    /// The text of the output, if it has any; see [`read_output`].
     pub(super) raw_output: Option<String>,
     /// The files it is about.
     pub(super) locations: Option<Vec<String>>,
@@ -476,7 +476,7 @@ fn read_tool_call(call: &JsonValue<'_>) -> Option<ToolCallUpdate> {
     })
 }
 
-/// Returns the text of an output: itself, or the member that agents put it into.
+/// Returns the output if it is a string; otherwise the first member that agents use for its text, such as `stdout`.
 fn read_output(output: &JsonValue<'_>) -> Option<String> {
     let own = output.text().map(std::borrow::Cow::into_owned);
     own.or_else(|| ["output", "stdout", "message", "error"].iter().find_map(|name| text_member(output, name)))

@@ -53,7 +53,7 @@ impl Assessment {
     }
 }
 
-/// The folders in which a call is made, as far as they are known.
+/// The folders in which a call is made. Each is `None` if it is not known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Folders<'a> {
     /// The working folder. An agent can change it.
