@@ -271,7 +271,8 @@ async fn check_authentication(
     let outcome = if has_token {
         match conversation.subscribe_unrecorded(&request(VERSION, full_capabilities())).await {
             Ok(SubscribeAnswer::Accepted(_)) => {
-                conversation.report(Behaviour::SENDER_AUTHENTICATED, "a request without a token was accepted");
+                conversation
+                    .report(Behaviour::SENDER_AUTHENTICATED, "a request without a token was accepted");
             }
             Ok(_) | Err(ConnectionError::TokenRequired) => {}
             Err(error) => return Err(error),
