@@ -61,7 +61,7 @@ impl QuestionCheck<'_> {
         Ok(())
     }
 
-    /// Whatever is wrong with a reply, the sender gets the same answer.
+    /// Checks that the sender gets the same answer to every forged reply.
     fn compare_acknowledgements(&mut self, all: &[(&'static str, Option<Acknowledgement>)]) {
         let Some((first_fault, first)) = all.first() else { return };
         if let Some((fault, _)) = all.iter().find(|(_, acknowledged)| acknowledged != first) {

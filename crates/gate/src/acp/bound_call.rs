@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_a_text_or_a_list_of_words() {
+    fn a_command_is_a_string_or_a_list_of_words() {
         let read = |input| BoundCall::new("t", Some(input), None).text_argument("command");
         assert_eq!(read(r#"{"command":"ls -l"}"#).as_deref(), Some("ls -l"));
         assert_eq!(read(r#"{"command":["ls","-l"]}"#).as_deref(), Some("ls -l"));

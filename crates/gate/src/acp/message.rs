@@ -48,7 +48,7 @@ impl RequestId {
         })
     }
 
-    /// Returns the notification that tells the editor that nobody waits for its answer any more.
+    /// Returns the notification that tells the editor that nobody waits for its answer anymore.
     pub(super) fn cancel_request(&self) -> String {
         line(|out| {
             out.plain_member("method", "$/cancel_request");
@@ -105,7 +105,7 @@ pub(super) enum AgentMessage {
 pub(super) struct Response {
     /// The request.
     pub(super) id: RequestId,
-    /// The members that the gate uses, if it succeeded.
+    /// The members that the gate uses, or the error message if the request failed.
     pub(super) result: Result<ResponseResult, String>,
 }
 
@@ -185,7 +185,7 @@ pub(super) enum SessionUpdate {
     MessageContent(ContentKind),
     /// A part of the agent's thoughts.
     Thought(String),
-    /// A new call, or news about one.
+    /// A new call, or an update of one.
     ToolCall(ToolCallUpdate),
     /// The plan.
     Plan(Vec<PlanEntry>),
@@ -243,7 +243,7 @@ pub(super) struct ToolCallUpdate {
 pub(super) enum ToolStatus {
     /// It has not started.
     Pending,
-    /// It runs.
+    /// It is running.
     InProgress,
     /// It succeeded.
     Completed,
@@ -511,7 +511,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_the_same_however_it_is_escaped_and_a_number_is_not_a_text() {
+    fn an_id_is_the_same_however_it_is_escaped_and_a_number_is_not_a_string() {
         let id = |line: &str| match read_editor_line(line.as_bytes()) {
             EditorMessage::Response(response) => response.id,
             other => panic!("{other:?}"),
@@ -526,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_complete_permission_request_is_left_alone() {
+    fn an_incomplete_permission_request_is_left_alone() {
         let options = r#"[{"optionId":"a","name":"A","kind":"allow_once"}]"#;
         let call = r#"{"toolCallId":"t"}"#;
         let request = |id: &str, params: &str| {

@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_told_in_lines() {
+    fn the_result_of_an_edit_counts_removed_and_added_lines() {
         let said = |content| result_text(&[content], None).unwrap().english().to_owned();
         let diff =
             ToolContent::Diff { path: "a".into(), old: Some("1\n2\n3\n".into()), new: "1\nx\ny\n3\n".into() };
