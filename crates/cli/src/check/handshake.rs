@@ -55,7 +55,7 @@ pub(super) async fn check(
     check_authentication(target, has_token, report).await
 }
 
-/// A complete request with a capability that nobody knows is accepted.
+/// A complete request with an unknown capability is accepted.
 async fn check_request(
     target: &Target,
     report: &mut CheckReport,

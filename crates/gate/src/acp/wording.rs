@@ -107,7 +107,7 @@ impl ToolKind {
         }
     }
 
-    /// Returns what a yes leads to.
+    /// Returns the consequence of a yes.
     pub(super) fn consequence(self) -> GateText {
         let phrase = match self {
             Self::Read | Self::Search => &texts::LEADS_READ,

@@ -20,7 +20,7 @@ pub enum RiskClass {
     Harmless,
     /// It changes something that can be undone with some effort.
     Risky,
-    /// It cannot be undone, or nobody knows what it does.
+    /// It cannot be undone, or its effect is unknown.
     Irreversible,
 }
 

@@ -148,7 +148,7 @@ impl ServerMembers {
 }
 
 impl ServerCommand {
-    /// Returns how the server is started.
+    /// Returns whether the server is started through sayso.
     pub(crate) fn state(&self) -> McpServerState {
         match self {
             Self::Unsupported(reason) => McpServerState::Unsupported(reason),
