@@ -45,8 +45,8 @@ ADAPTERS = {
     "strands": "strands",
     "smolagents": "smolagents",
 }
-#: The adapters to test, from TEST_ADAPTER; if empty, all whose framework is installed. The variable is needed because some frameworks
-#: install others as dependencies.
+#: The adapters to test, from TEST_ADAPTER; if empty, all whose framework is installed. The variable is needed because some
+#: frameworks install others as dependencies.
 ONLY = [name for name in os.environ.get("TEST_ADAPTER", "").split(",") if name]
 
 
