@@ -1,5 +1,5 @@
-//! Durable publishing through the journal, compared with bare appends of the same bytes with fdatasync, with the same batch
-//! size, on the same disk, alternating in one run. Then the time to open a journal with a million events. Prints ratios.
+//! Compares durable publishing through the journal with bare appends of the same bytes with fdatasync, in batches of the same
+//! size, on the same disk, alternating in one run, and prints ratios. Then measures how long a journal with a million events takes to open.
 //! `JOURNAL_BENCH_DIR` selects a folder other than the one for temporary files.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::cast_precision_loss)]
 

@@ -1,5 +1,5 @@
-//! Events per second: the JSON reader, the typed parser, the strict check, and the check with the session machine. Compared in
-//! one run with `serde_json` into plain typed structs and with the `jsonschema` crate. Prints ratios.
+//! Measures the events per second of the JSON reader, the typed parser, the strict check, and the check with the session machine.
+//! Compares them in the same run with `serde_json` into plain typed structs and with the `jsonschema` crate, and prints ratios.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::cast_precision_loss)]
 
 #[path = "validate/serde_peer.rs"]

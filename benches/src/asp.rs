@@ -9,7 +9,7 @@ use asp::{
 use seal::json::RawJson;
 use seal::{AgentKeys, SystemRandom, UnixMillis};
 
-/// Two agents.
+/// Two agents with their keys and cards.
 #[derive(Debug)]
 pub struct AgentPair {
     /// Their keys.

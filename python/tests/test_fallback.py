@@ -137,7 +137,7 @@ def test_where_websocket_is_required_http_is_not_used(hub, proxy):
     client.close()
 
 
-def test_a_websocket_that_fails_later_is_opened_again(listen, proxy):
+def test_a_websocket_that_fails_later_is_reopened(listen, proxy):
     """A proxy answers upgrades with 502 while the hub behind it restarts. The answer arrives on the next connection."""
     listener = listen(None)
     between = proxy(lambda number: b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n" if number == 2 else "pass")

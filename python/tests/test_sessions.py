@@ -235,7 +235,7 @@ def test_every_optional_member_is_accepted(client, listen):
     listener.validate()
 
 
-def test_a_child_session_and_an_invitation(client, hub, listen):
+def test_a_child_session_and_an_undeclared_producer(client, hub, listen):
     listener = listen()
     with client.session("Trip.", agent="planner") as s:
         with client.session("Train.", agent="scout", parent=s) as child:

@@ -32,8 +32,8 @@ export interface Tool<Args, R> {
  * Wraps a function. Before it runs, the person is asked if the policy says so, and the call is announced; afterwards its outcome is
  * reported.
  *
- * The function runs only after a yes to exactly these arguments. If there is no hub, no answer, an error, or the signal is aborted, it
- * does not run, and a typed error says why.
+ * The function runs only after a yes to exactly these arguments. If there is no hub or no answer, if an error occurs, or if the signal
+ * is aborted, it does not run, and a typed error says why.
  */
 export function tool<Args, R>(options: ToolOptions<Args>, run: ToolFunction<Args, R>): Tool<Args, R> {
   return bindTool(options, run);

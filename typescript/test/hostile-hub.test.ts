@@ -143,7 +143,7 @@ const ANSWERS: Record<string, [answer: (question: Call["params"]) => Promise<unk
   "an unknown decision": [changed({ decision: "Accept" }), "malformed_response"],
   "a decision of another type": [changed({ decision: true }), "malformed_response"],
   "an unknown `by`": [changed({ by: "me" }), "malformed_response"],
-  "a receipt that is a text": [changed({ receipt: "{}" }), "malformed_response"],
+  "a receipt that is a string": [changed({ receipt: "{}" }), "malformed_response"],
   "a signature that is a number": [changed({ receipt_signature: 7 }), "malformed_response"],
   "no decision": [changed({ decision: undefined }), "consent_refused"],
   "a no": [changed({ decision: "reject" }), "consent_refused"],

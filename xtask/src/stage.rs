@@ -169,10 +169,10 @@ fn execute(name: &str, work: StageWork<'_>, prints_directly: bool) -> (StageResu
     (result, TestCount::of(&text))
 }
 
-/// The tests and stages that failed and then passed when they ran again.
+/// The tests and stages that failed and then passed when they were retried.
 static FLAKY: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Records that something failed and then passed when it ran again. The summary names it, because it is a bug in the test
+/// Records that something failed and then passed when it was retried. The summary names it, because it is a bug in the test
 /// or in what it tests.
 pub(crate) fn report_flaky(name: String) {
     FLAKY.lock().unwrap_or_else(PoisonError::into_inner).push(name);
@@ -180,7 +180,7 @@ pub(crate) fn report_flaky(name: String) {
 
 fn flaky_lines() -> String {
     let names = FLAKY.lock().unwrap_or_else(PoisonError::into_inner);
-    names.iter().flat_map(|name| ["FLAKY ", name, ": failed, then passed when it ran again\n"]).collect()
+    names.iter().flat_map(|name| ["FLAKY ", name, ": failed, then passed when it was retried\n"]).collect()
 }
 
 /// Runs something again if it fails. Used where the cause can be outside this project: a browser, a screen reader, sound.

@@ -10,8 +10,8 @@ use seal::json::{JsonValue, Tape};
 
 use crate::stage::{self, StageLog, command_output, in_parallel, root};
 
-/// The arguments of every build. The features are always the same, because a build with other features would compile most
-/// of the workspace again.
+/// The arguments of every build. The features are always the same, because a build with other features would recompile most
+/// of the workspace.
 const BUILD_ARGUMENTS: [&str; 6] = [
     "test",
     "--workspace",
@@ -109,12 +109,12 @@ fn run_test(log: &StageLog, test: &TestProgram, libraries: &str) -> Result<(), S
     if failed.is_empty() || failed.len() > MAX_RETRIED {
         return Err(format!("{name} ended with {status}"));
     }
-    log.print(&format!("Running again, one after the other: {}", failed.join(", ")));
-    let mut again = command();
-    log.redirect(again.args(["--exact", "--test-threads=1"]).args(&failed))?;
-    let status = again.status().map_err(cannot_run)?;
+    log.print(&format!("Retrying, one after the other: {}", failed.join(", ")));
+    let mut retry = command();
+    log.redirect(retry.args(["--exact", "--test-threads=1"]).args(&failed))?;
+    let status = retry.status().map_err(cannot_run)?;
     if !status.success() {
-        return Err(format!("{name} ended with {status}, even when it ran again"));
+        return Err(format!("{name} ended with {status}, even when it was retried"));
     }
     for test in failed {
         stage::report_flaky(format!("{name} {test}"));
@@ -122,7 +122,7 @@ fn run_test(log: &StageLog, test: &TestProgram, libraries: &str) -> Result<(), S
     Ok(())
 }
 
-/// Maximum number of failed tests of a program that run again. More failures have a common cause.
+/// Maximum number of failed tests of a program that are retried. More failures have a common cause.
 const MAX_RETRIED: usize = 3;
 
 /// Returns the names of the failed tests in a test program's output.

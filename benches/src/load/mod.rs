@@ -1,7 +1,8 @@
 //! The load driver, shared by the benchmarks of the hub.
 //!
 //! - [`BenchHub`] and [`Nchan`]: the servers, real programs in child processes, behind [`Server`].
-//! - [`KeepAliveClient`]: one connection; [`ConcurrentPublishResult`]: many connections, each with one open request.
+//! - [`KeepAliveClient`]: one connection.
+//! - [`ConcurrentPublishResult`]: runs many publishers, each with one connection and one open request, and holds the measurements.
 //! - [`ListenerPool`]: fast listeners, read by one thread; [`ThrottledListener`] and [`SlowReaders`]: slow ones.
 //! - [`FixedRateLoad`]: events at a fixed rate (open loop); [`QuestionDriver`]: questions, answers and wake-ups.
 //! - [`Histogram`]: logarithmic latency histogram; [`Scale`]: full or quick runs.

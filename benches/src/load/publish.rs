@@ -53,7 +53,7 @@ impl PublishResult {
     }
 }
 
-/// Publishes at least `events` events, and waits until they arrived.
+/// Publishes at least `events` events and waits until all of them have arrived.
 pub fn publish(
     server: &impl Server,
     listeners: &ListenerPool,

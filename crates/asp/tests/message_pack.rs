@@ -33,7 +33,7 @@ proptest! {
         }
     }
 
-    /// Any bytes are refused, or are a JSON text within the limit that means the same when it is encoded again.
+    /// Any bytes are refused, or are a JSON text within the limit that means the same after it is encoded and decoded.
     #[test]
     fn any_bytes_are_refused_or_are_json(bytes in prop::collection::vec(any::<u8>(), 0..200), limit in 0_usize..300) {
         if let Ok(text) = decode(&bytes, limit) {

@@ -92,7 +92,7 @@ fn a_listener_without_an_address_runs_the_hub_and_a_second_one_joins_it() {
 }
 
 #[test]
-fn a_listener_reconnects_when_the_personal_hub_is_started_again() {
+fn a_listener_reconnects_when_the_personal_hub_is_restarted() {
     let user = User::new();
     let hub = user.serve(&[]);
     let mut listener = user.listen();

@@ -1,5 +1,5 @@
-//! Checks on the repository's files: every test file belongs to a test program, every path in ARCHITECTURE.md
-//! exists, every test in docs/security.md exists, and every cited decision is explained.
+//! Checks on the repository's files: every test file belongs to a test program, every path and file
+//! name in ARCHITECTURE.md exists, every test in docs/security.md exists, and every cited decision is explained.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -44,6 +44,38 @@ fn every_crate_path_in_the_architecture_document_exists() {
         missing_paths(&root, &paths),
         Vec::<&str>::new(),
         "ARCHITECTURE.md names paths that do not exist"
+    );
+}
+
+#[test]
+fn every_file_name_in_the_architecture_document_is_in_a_folder_that_its_row_or_section_names() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let document = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let names: usize = rows_and_sections(&document).iter().map(|part| file_names(part).len()).sum();
+    assert!(names > 150, "found only {names} names");
+    assert_eq!(
+        unlocated_names(&root, &document),
+        Vec::<String>::new(),
+        "no folder that the same row or section of ARCHITECTURE.md names contains these files"
+    );
+}
+
+#[test]
+fn a_file_name_outside_the_folders_of_its_row_or_section_is_reported() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let document = "# One\n`crates/cli/tests/`, `repository_files.rs`, `replay/`, `no_such_file.rs`, `setup/no_such_file.py`\n\
+                    | a | `crates/cli/tests/all.rs`, `repository_files.rs` in the same folder |\n\
+                    | b | `repository_files.rs`, `cargo test`, `/page/markdown` |\n\
+                    ## Two\n`repository_files.rs`, `no_such_folder/`\n";
+    assert_eq!(
+        unlocated_names(&root, document),
+        [
+            "repository_files.rs",
+            "no_such_file.rs",
+            "setup/no_such_file.py",
+            "repository_files.rs",
+            "no_such_folder/"
+        ]
     );
 }
 
@@ -177,6 +209,54 @@ fn crate_paths(document: &str) -> Vec<&str> {
     let prose = document.split("```").step_by(2);
     let code = prose.flat_map(|text| text.split('`').skip(1).step_by(2));
     code.filter(|code| code.starts_with("crates/")).collect()
+}
+
+/// Returns each table row of a document, and the other text of each section.
+fn rows_and_sections(document: &str) -> Vec<String> {
+    let (mut rows, mut sections) = (Vec::new(), vec![String::new()]);
+    for line in document.lines() {
+        if line.starts_with('|') {
+            rows.push(line.to_owned());
+            continue;
+        }
+        if line.starts_with('#') {
+            sections.push(String::new());
+        }
+        if let Some(section) = sections.last_mut() {
+            section.push_str(line);
+            section.push('\n');
+        }
+    }
+    rows.append(&mut sections);
+    rows
+}
+
+/// Returns the source files and folders in backticks, with or without a path.
+fn file_names(text: &str) -> Vec<&str> {
+    let is_name = |code: &&str| {
+        let is_path = code.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
+        let is_source = ["rs", "js", "ts", "py"].iter().any(|kind| has_extension(Path::new(code), kind));
+        is_path && !code.starts_with('/') && (is_source || code.ends_with('/'))
+    };
+    text.split('`').skip(1).step_by(2).filter(is_name).collect()
+}
+
+/// Returns the file names that exist neither below `root` nor in a folder that the same row or section names. A file
+/// with its path names the folder that contains it.
+fn unlocated_names(root: &Path, document: &str) -> Vec<String> {
+    let mut unlocated = Vec::new();
+    for part in rows_and_sections(document) {
+        let (paths, names): (Vec<&str>, Vec<&str>) =
+            file_names(&part).into_iter().partition(|name| name.contains('/') && root.join(name).exists());
+        let folders: Vec<PathBuf> = paths
+            .iter()
+            .map(|path| root.join(path))
+            .filter_map(|path| if path.is_dir() { Some(path) } else { Some(path.parent()?.to_owned()) })
+            .collect();
+        let is_unlocated = |name: &&str| !folders.iter().any(|folder| folder.join(name).exists());
+        unlocated.extend(names.into_iter().filter(is_unlocated).map(str::to_owned));
+    }
+    unlocated
 }
 
 /// Returns the paths that do not exist below `root`.

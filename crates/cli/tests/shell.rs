@@ -84,7 +84,7 @@ fn ask_and_tell_exit_with_2_if_they_cannot_run() {
 
 #[cfg(unix)]
 #[test]
-fn listeners_hear_what_a_script_tells() {
+fn listeners_hear_what_a_script_reports() {
     let hub = HubProcess::start_in_memory();
     let mut listener = ListenProcess::start_connected(&hub.address, &[]);
     let tell = |arguments: &[&str], input: &str| {

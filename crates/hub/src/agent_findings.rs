@@ -10,7 +10,7 @@ const AGENT_SENTENCES: [(&str, &str); 6] = [
     ("AAEP-4.2.1-1", "agent.state.changed must have a to_state"),
     ("AAEP-4.2.1s-1", "a state must have 1 to 64 characters"),
     ("AAEP-4.3.1-1", "agent.tool.invoked must have a tool"),
-    ("AAEP-4.3.1s-2", "tool_call_id must be a text that is not empty, or a number"),
+    ("AAEP-4.3.1s-2", "tool_call_id must be a non-empty string, or a number"),
     ("AAEP-4.4.1-2", "a confirmation must have action, consequence, timeout_seconds and default_decision"),
     ("AAEP-4.4.2-1", "a clarification must have question and timeout_seconds"),
 ];

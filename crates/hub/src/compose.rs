@@ -101,7 +101,7 @@ pub(crate) const ENDED_BY_HUB: &str = "hub";
 #[derive(Clone, Debug)]
 pub(crate) enum SaysoExtension<'e> {
     /// The hub wrote the event's text, which only describes the state. A listener that has its own phrases for states
-    /// can ignore the text. The JSON member is `"words": "hub"`.
+    /// can ignore the text. The JSON member is `"text_by": "hub"`.
     HubText,
     /// The event reports the current state of a session to one listener.
     CurrentState(SessionSnapshot),
@@ -134,7 +134,7 @@ impl SaysoExtension<'_> {
     /// Writes the members into an open object.
     fn write_members(&self, out: &mut TapeWriter) {
         match self {
-            Self::HubText => out.plain_member("words", "hub"),
+            Self::HubText => out.plain_member("text_by", "hub"),
             Self::CurrentState(snapshot) => snapshot.write(out),
             Self::Call { tool, call_id, digest, arguments } => {
                 write_text(out, "tool", tool);
@@ -210,7 +210,7 @@ impl SessionSnapshot {
             write_text(out, "about", about);
         }
         if self.is_hub_text {
-            out.plain_member("words", "hub");
+            out.plain_member("text_by", "hub");
         }
     }
 }

@@ -13,7 +13,7 @@ pub enum Role {
     Agent,
     /// Receives events and answers questions.
     Listener,
-    /// Like a listener, and may also take over from agents.
+    /// Does what a listener does, and may also take over from agents.
     Receiver,
     /// Receives events but cannot answer.
     Observer,

@@ -257,7 +257,7 @@ fn a_late_listener_resumes_from_the_end_of_the_log_if_it_received_a_state() {
     harness.start(&agent("bank"));
     let (subscription, connection) = harness.connect_listener(&ada, "{}");
     let events = harness.take_events(connection);
-    assert!(events[0].contains(r#""words":"hub""#), "the hub wrote the text: {}", events[0]);
+    assert!(events[0].contains(r#""text_by":"hub""#), "the hub wrote the text: {}", events[0]);
     let last = harness.last_id(connection).unwrap();
     let again = harness.attach(&ada, &subscription, Some(&last));
     assert_eq!((harness.take_events(again).len(), harness.take_messages(again).len()), (0, 0));

@@ -2,7 +2,7 @@
 //! done without consent.
 //!
 //! A failure prints its seed. `PROPERTY_SEED` selects another range of seeds, and `PROPERTY_TIMES` multiplies the number
-//! of runs. With the same values, the same seeds run again.
+//! of runs. The same values always run the same seeds.
 
 mod actors;
 mod ledger;

@@ -65,12 +65,12 @@ export function isText(event) {
 }
 
 /**
- * Whether the summary of a state change comes from the hub. The hub marks such summaries with `words: "hub"` or with the reply token of a closed
+ * Whether the summary of a state change comes from the hub. The hub marks such summaries with `text_by: "hub"` or with the reply token of a closed
  * question. The page then uses its own text.
  */
 function isHubWording(event) {
-  const { words, reply_token } = asObject(asObject(event.extensions).sayso);
-  return eventKind(event) === "state.changed" && (words === "hub" || reply_token !== undefined);
+  const { text_by: textBy, reply_token } = asObject(asObject(event.extensions).sayso);
+  return eventKind(event) === "state.changed" && (textBy === "hub" || reply_token !== undefined);
 }
 
 /** Returns how long an agent expects something to take, if that is worth saying. */

@@ -66,7 +66,7 @@ export function isSaidBy(call, text) {
 /** Names of arguments and the Spanish words that say the same. */
 const SPANISH_NAMES = new Map([["to", ["a", "para"]], ["for", ["para"]], ["from", ["de", "desde"]]]);
 
-/** Returns the names and values of arguments, or `undefined` if a value is not a text or a number. */
+/** Returns the names and values of arguments, or `undefined` if a value is not a string or a number. */
 function describePairs(value) {
   if (value === null || typeof value !== "object" || Array.isArray(value)) return undefined;
   const entries = Object.entries(value);

@@ -177,7 +177,7 @@ fn trust_records(info: &SessionInfo, outcome: &SessionOutcome, now: UnixMillis) 
             kinds.push(TrustEventKind::ChainBroken);
             true
         }
-        // Nobody knows who let the session time out. The invited side lets an invitation time out.
+        // Either side may have let a session time out. Only the invited side can let an invitation time out.
         SessionEnding::TimedOut(asp::state_machine::Timer::Invitation) => peer_role == Role::Invited,
         _ => false,
     };

@@ -38,8 +38,8 @@ pub struct ClarificationRequest {
 }
 
 impl ClarificationRequest {
-    /// Creates a question that accepts free text, unless choices or other kinds of answers are added. The text can have a terse and a detailed form besides the normal
-    /// one. The question and its parts can be in several languages.
+    /// Creates a question that accepts free text, unless choices or other kinds of answers are added. Besides its normal form, the
+    /// text can have a terse and a detailed one. The question and its parts can be in several languages.
     pub fn new(question: impl Into<LocalizedText>) -> Self {
         Self {
             question: question.into(),
@@ -93,7 +93,7 @@ impl ClarificationRequest {
         /// Sets the text that says why the agent asks.
         context(context: impl Into<LocalizedText>) => context = Some(context.into());
 
-        /// Sets the response that counts if nobody answers: a text, or the value of a choice.
+        /// Sets the response that counts if nobody answers: free text, or the value of a choice.
         default_response(response: impl Into<LocalizedText>) => default_response = Some(response.into());
 
         /// Sets how long the person has to answer, in whole seconds. The default is five minutes.

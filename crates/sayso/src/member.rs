@@ -48,7 +48,7 @@ pub(crate) fn optional_text(out: &mut TapeWriter, name: &str, value: Option<&str
     }
 }
 
-/// Writes a list of texts, unless it is empty.
+/// Writes a list of strings, unless it is empty.
 pub(crate) fn texts<'t>(out: &mut TapeWriter, name: &str, texts: impl IntoIterator<Item = &'t str>) {
     let mut texts = texts.into_iter().peekable();
     if texts.peek().is_some() {

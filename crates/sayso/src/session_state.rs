@@ -1,5 +1,5 @@
 //! The open tools, outputs and questions of a session, and the events that an intent of the agent requires: state changes, and
-//! whatever must be closed first.
+//! the ends of items that must be closed first.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -35,7 +35,7 @@ async fn look(log: &CallLog, place: String) -> Result<(), String> {
 }
 
 #[sayso::tool(name = "look", action = "Look.", skip(log, error))]
-async fn look_in_vain(log: &CallLog, error: String) -> Result<(), String> {
+async fn fail_to_look(log: &CallLog, error: String) -> Result<(), String> {
     record(log, "look", &json!({}))?;
     Err(error)
 }
@@ -85,7 +85,7 @@ async fn call_tool(step: &Value, log: &CallLog) -> Result<(), CallError<String>>
     match (declaration, is_dangerous, terms[2].as_str(), terms[3].as_str()) {
         (["look", "Look {place}."], false, "", "") => look(log, argument("place")).await,
         (["look", "Look."], false, "", "") => {
-            look_in_vain(log, step["fails"].as_str().unwrap().to_owned()).await
+            fail_to_look(log, step["fails"].as_str().unwrap().to_owned()).await
         }
         (["send", "Send {amount} euro to {to}."], true, "", "") => {
             send(log, argument("to"), argument("amount")).await

@@ -30,7 +30,7 @@ pub fn prompt(script: &Value) -> String {
     format!("SCRIPT:{script}")
 }
 
-/// The state of a conversation, as far as the script needs it.
+/// The last message of a conversation, which selects the step of the script.
 enum Turn {
     User(String),
     ToolResult,

@@ -1,4 +1,4 @@
-"""The connection to a hub: one WebSocket that is opened again when it is lost, or HTTP where WebSocket is blocked.
+"""The connection to a hub: one WebSocket that is reopened when it is lost, or HTTP where WebSocket is blocked.
 
 Calls that have no response yet are sent again on a new connection. Each has an idempotency key, so the hub applies it once.
 Everything in this module runs on the background loop.

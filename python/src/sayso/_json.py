@@ -59,7 +59,7 @@ def to_json_value(value: Any, depth: int = 0) -> Any:
         for key, member in value.items():
             name = to_json_value(key, depth + 1)
             if not isinstance(name, str):
-                raise InvalidRequest(f"the key {key!r} of an argument is not a text")
+                raise InvalidRequest(f"the key {key!r} of an argument is not a string")
             if name in members:
                 raise InvalidRequest(f"an argument has the key {name!r} twice")
             members[name] = to_json_value(member, depth + 1)

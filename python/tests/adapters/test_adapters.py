@@ -45,7 +45,8 @@ ADAPTERS = {
     "strands": "strands",
     "smolagents": "smolagents",
 }
-#: A list of names, because some frameworks bring others along.
+#: The adapters to test, from TEST_ADAPTER; if empty, all whose framework is installed. The variable is needed because some
+#: frameworks install others as dependencies.
 ONLY = [name for name in os.environ.get("TEST_ADAPTER", "").split(",") if name]
 
 
@@ -123,7 +124,7 @@ class Scene:
         self.model = ScriptedModel(
             [{**turn, "calls": [(prefix + tool, arguments) for tool, arguments in turn["calls"]]} for turn in script]
         )
-        #: How the gate calls a tool of the script.
+        #: The prefix of a tool's name in the events that the gate reports.
         self.gated_prefix = getattr(self.runner, "GATED_PREFIX", "")
         self.listener = Listener(hub, answer)
         self.client = sayso.hub(hub.url, connect_timeout=connect_timeout)

@@ -5,7 +5,7 @@ import type { Session } from "../session.js";
 
 /**
  * Sends text to a session without making the model wait. It never throws, because a report that fails must not end the agent's work.
- * The agent notices a hub that is gone or a session that is stopped at its next tool call, and by `session.stopped`.
+ * If the hub is gone or the session was stopped, the agent finds out through `session.stopped`, or at its next tool call.
  */
 export class Narrator {
   #last: Promise<void> = Promise.resolve();
@@ -18,7 +18,7 @@ export class Narrator {
     this.#send(() => this.session.write(text));
   }
 
-  /** The text is complete. Resolves when everything before was sent, or failed. */
+  /** Ends the output. Resolves when everything written before has been sent or has failed. */
   async finish(): Promise<void> {
     this.#send(() => this.session.finishOutput());
     await this.#last;

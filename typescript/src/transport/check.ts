@@ -8,7 +8,10 @@ export function checkResult<M extends keyof Results>(method: M, result: unknown)
   return check(RESULTS[method], result, `the result of ${method}`) as Results[M];
 }
 
-/** Returns the parameters of a notification. An unknown notification has none, because newer hubs may send more. */
+/**
+ * Returns the parameters of a notification. Returns undefined for an unknown notification, because a newer hub may send notifications that
+ * this client does not know.
+ */
 export function checkNotification(method: string, params: unknown): object | undefined {
   const schema = Object.hasOwn(NOTIFICATIONS, method) ? NOTIFICATIONS[method] : undefined;
   return schema === undefined ? undefined : check(schema, params, method);

@@ -1,4 +1,4 @@
-/** A real hub, and listeners that answer as the test says. */
+/** A real hub, and listeners that answer as the test specifies. */
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -17,7 +17,7 @@ export class TestHub {
     private readonly folder: string,
   ) {}
 
-  /** Starts a hub. `socket` is the path of its Unix socket, else it is in a folder of its own. */
+  /** Starts a hub. `socket` is the path of its Unix socket; by default, the socket is in a temporary folder. */
   static async start(options: readonly string[] = ["--open"], socket?: string): Promise<TestHub> {
     const folder = mkdtempSync(join(tmpdir(), "sayso-ts-"));
     const socketPath = socket ?? join(folder, "hub.sock");
@@ -36,7 +36,7 @@ export class TestHub {
     return new TestHub(url, socketPath, child, folder);
   }
 
-  /** Ends the hub without warning. */
+  /** Kills the hub, so that it cannot shut down properly. */
   async kill(): Promise<void> {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;
     const exited = once(this.child, "exit");

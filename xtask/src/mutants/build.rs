@@ -36,7 +36,7 @@ pub(crate) struct MutatedTree {
 
 impl MutatedTree {
     /// Copies all files that git knows or would add. Files that have not changed keep their time, so that cargo does not
-    /// build them again.
+    /// rebuild them.
     pub(crate) fn create() -> Result<Self, String> {
         let folder = root().join("target/mutants");
         let tree = Self { root: folder.join("tree"), target: folder.join("build") };

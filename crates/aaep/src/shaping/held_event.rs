@@ -104,7 +104,7 @@ impl MergeKind {
 }
 
 /// The extension of a state change whose text was written by the hub.
-const HUB_TEXT_EXTENSION: &str = r#"{"sayso":{"words":"hub"}}"#;
+const HUB_TEXT_EXTENSION: &str = r#"{"sayso":{"text_by":"hub"}}"#;
 
 /// Returns whether an event is the state change before a question of this producer.
 pub(super) fn leads_to_question(event: &Event, agent_id: &str) -> bool {

@@ -57,7 +57,7 @@ impl Destination {
         }
     }
 
-    /// Returns what removes the destination if the backup fails.
+    /// Returns a function that removes the destination, for a backup that fails.
     pub(super) fn cleanup(&self) -> impl FnOnce() + use<> {
         let (path, is_new_folder) = match self {
             Self::Folder { path, is_new } => (path.clone(), Some(*is_new)),

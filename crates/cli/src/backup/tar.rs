@@ -1,4 +1,4 @@
-//! The tar format (POSIX ustar), as far as backups need it: regular files with plain names.
+//! The part of the tar format (POSIX ustar) that backups need: regular files with plain names.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -30,7 +30,7 @@ impl TarWriter {
         Self { file, end: 0 }
     }
 
-    /// Adds a file. Returns the digest of what was written, which is read again for this.
+    /// Adds a file. Returns the digest of what was written, which is reread for this.
     pub(super) fn add(&mut self, name: &str, source: &mut impl Read) -> io::Result<Digest> {
         let start = self.end + BLOCK;
         self.file.seek(SeekFrom::Start(start))?;

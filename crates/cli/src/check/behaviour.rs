@@ -48,7 +48,7 @@ impl Behaviour {
         self.id
     }
 
-    /// Returns how serious it is to break it.
+    /// Returns the severity of a finding about this behaviour.
     pub(crate) fn severity(self) -> Severity {
         self.severity
     }

@@ -55,17 +55,17 @@ pub(super) async fn check(
     check_authentication(target, has_token, report).await
 }
 
-/// A complete request with a capability that nobody knows is accepted.
+/// A complete request with an unknown capability is accepted.
 async fn check_request(
     target: &Target,
     report: &mut CheckReport,
 ) -> Result<Option<Box<SubscriptionAccepted>>, ConnectionError> {
-    let mut talk = Conversation::open("request", target).await?;
+    let mut conversation = Conversation::open("request", target).await?;
     let mut capabilities = full_capabilities();
     if let Ok(unknown) = RawJson::parse(r#"{"depth":3}"#) {
         capabilities.other.set("acme", unknown);
     }
-    let accepted = match talk.subscribe(&request(VERSION, capabilities)).await? {
+    let accepted = match conversation.subscribe(&request(VERSION, capabilities)).await? {
         SubscribeAnswer::Accepted(accepted) => Some(accepted),
         SubscribeAnswer::Rejected(rejected) if rejected.reason_code == ReasonCode::AuthenticationRequired => {
             return Err(ConnectionError::TokenRequired);
@@ -79,18 +79,18 @@ async fn check_request(
                 SubscribeAnswer::Accepted(_) => Behaviour::UNKNOWN_CAPABILITY_IGNORED,
                 _ => Behaviour::REQUEST_SERVED,
             };
-            talk.report(behaviour, &format!("rejected with {}", rejected.reason_code.as_str()));
+            conversation.report(behaviour, &format!("rejected with {}", rejected.reason_code.as_str()));
             again.close(AFTER_CLOSE).await?;
             report.add(again, 3, CheckOutcome::Done);
             None
         }
         SubscribeAnswer::Other(answer) => {
-            talk.report(Behaviour::REQUEST_SERVED, &describe_other(answer.as_deref()));
+            conversation.report(Behaviour::REQUEST_SERVED, &describe_other(answer.as_deref()));
             None
         }
     };
-    talk.close(AFTER_CLOSE).await?;
-    report.add(talk, 3, CheckOutcome::Done);
+    conversation.close(AFTER_CLOSE).await?;
+    report.add(conversation, 3, CheckOutcome::Done);
     Ok(accepted)
 }
 
@@ -100,31 +100,31 @@ async fn check_manifest(
     offer: Option<&SubscriptionAccepted>,
     report: &mut CheckReport,
 ) -> Result<(), ConnectionError> {
-    let mut talk = Conversation::open("manifest", target).await?;
+    let mut conversation = Conversation::open("manifest", target).await?;
     let signed = offer.and_then(|offer| offer.signed_manifest.clone());
     let fetched = match fetch_manifest(&target.address).await? {
         Some(fetched) => Some(fetched),
         None => signed.map(Ok),
     };
     let Some(fetched) = fetched else {
-        report.add(talk, 3, CheckOutcome::NotRun("this transport cannot fetch it"));
+        report.add(conversation, 3, CheckOutcome::NotRun("this transport cannot fetch it"));
         return Ok(());
     };
     match fetched {
-        Err(status) => talk.report(Behaviour::MANIFEST_PUBLISHED, &format!("the status is {status}")),
+        Err(status) => conversation.report(Behaviour::MANIFEST_PUBLISHED, &format!("the status is {status}")),
         Ok(text) => match ManifestDocument::parse(&text) {
-            Err(error) => talk.report(Behaviour::MANIFEST_FORM, &error.to_string()),
+            Err(error) => conversation.report(Behaviour::MANIFEST_FORM, &error.to_string()),
             Ok(ManifestDocument { manifest, .. }) => {
                 report.claimed_levels.clone_from(&manifest.conformance_levels_supported);
                 if let Some(Err(mismatch)) = offer
                     .map(|offer| manifest::check_offer(&manifest, offer, target.address.transport_name()))
                 {
-                    talk.report(Behaviour::MANIFEST_MATCHES, &format!("the manifest {mismatch}"));
+                    conversation.report(Behaviour::MANIFEST_MATCHES, &format!("the manifest {mismatch}"));
                 }
             }
         },
     }
-    report.add(talk, 3, CheckOutcome::Done);
+    report.add(conversation, 3, CheckOutcome::Done);
     Ok(())
 }
 
@@ -134,48 +134,48 @@ pub(super) async fn check_signature(
     policy: &ManifestPolicy,
     report: &mut CheckReport,
 ) -> Result<(), ConnectionError> {
-    let mut talk = Conversation::open("signature", target).await?;
+    let mut conversation = Conversation::open("signature", target).await?;
     let mut capabilities = full_capabilities();
     capabilities.accept_signed_manifests_only = Some(true);
-    let outcome = match talk.subscribe(&request(VERSION, capabilities)).await? {
+    let outcome = match conversation.subscribe(&request(VERSION, capabilities)).await? {
         SubscribeAnswer::Accepted(offer) => {
             if let Some(text) = &offer.signed_manifest {
                 let status = policy.verify(text, Some(&offer), target.address.transport_name());
                 if !matches!(status, ManifestStatus::Verified(_)) {
                     let found = "it is not signed with a trusted key, or does not fit the offer";
-                    talk.report(Behaviour::MANIFEST_SIGNATURE, found);
+                    conversation.report(Behaviour::MANIFEST_SIGNATURE, found);
                 }
             }
             CheckOutcome::Done
         }
         _ => CheckOutcome::NotRun("the producer has no signed manifest"),
     };
-    talk.close(AFTER_CLOSE).await?;
-    report.add(talk, 3, outcome);
+    conversation.close(AFTER_CLOSE).await?;
+    report.add(conversation, 3, outcome);
     Ok(())
 }
 
 /// An empty request means the defaults, and nothing more is granted.
 async fn check_defaults(target: &Target, report: &mut CheckReport) -> Result<(), ConnectionError> {
-    let mut talk = Conversation::open("defaults", target).await?;
-    match talk.subscribe(&request(VERSION, Capabilities::new())).await? {
+    let mut conversation = Conversation::open("defaults", target).await?;
+    match conversation.subscribe(&request(VERSION, Capabilities::new())).await? {
         SubscribeAnswer::Accepted(_) => {}
         SubscribeAnswer::Rejected(rejected) => {
             let found = format!("rejected with {}", rejected.reason_code.as_str());
-            talk.report(Behaviour::REQUEST_SERVED, &found);
+            conversation.report(Behaviour::REQUEST_SERVED, &found);
         }
         SubscribeAnswer::Other(answer) => {
-            talk.report(Behaviour::REQUEST_SERVED, &describe_other(answer.as_deref()));
+            conversation.report(Behaviour::REQUEST_SERVED, &describe_other(answer.as_deref()));
         }
     }
-    talk.close(AFTER_CLOSE).await?;
-    report.add(talk, 3, CheckOutcome::Done);
+    conversation.close(AFTER_CLOSE).await?;
+    report.add(conversation, 3, CheckOutcome::Done);
     Ok(())
 }
 
 /// Narrow terms are not widened, either at first or by a change to one of them.
 async fn check_terms(target: &Target, report: &mut CheckReport) -> Result<(), ConnectionError> {
-    let mut talk = Conversation::open("terms", target).await?;
+    let mut conversation = Conversation::open("terms", target).await?;
     let mut capabilities = full_capabilities();
     capabilities.max_events_per_second = Some(5);
     capabilities.coalesce_boundaries = Some(vec![Boundary::Completion]);
@@ -184,70 +184,70 @@ async fn check_terms(target: &Target, report: &mut CheckReport) -> Result<(), Co
     filters.include = Some(vec!["aaep:agent.session.*".to_owned()]);
     filters.exclude = Some(vec!["aaep:agent.session.started".to_owned()]);
     capabilities.event_filters = Some(filters);
-    if let SubscribeAnswer::Accepted(_) = talk.subscribe(&request(VERSION, capabilities)).await? {
+    if let SubscribeAnswer::Accepted(_) = conversation.subscribe(&request(VERSION, capabilities)).await? {
         let mut change = Capabilities::new();
         change.max_events_per_second = Some(2);
-        if !talk.renegotiate(change).await? {
-            talk.report(Behaviour::RENEGOTIATION_ANSWERED, "no answer");
+        if !conversation.renegotiate(change).await? {
+            conversation.report(Behaviour::RENEGOTIATION_ANSWERED, "no answer");
         }
     }
-    talk.close(AFTER_CLOSE).await?;
-    report.add(talk, 3, CheckOutcome::Done);
+    conversation.close(AFTER_CLOSE).await?;
+    report.add(conversation, 3, CheckOutcome::Done);
     Ok(())
 }
 
 /// A major version that the producer cannot know is rejected.
 async fn check_version(target: &Target, report: &mut CheckReport) -> Result<(), ConnectionError> {
-    let mut talk = Conversation::open("version", target).await?;
-    match talk.subscribe(&request(FOREIGN_VERSION, full_capabilities())).await? {
+    let mut conversation = Conversation::open("version", target).await?;
+    match conversation.subscribe(&request(FOREIGN_VERSION, full_capabilities())).await? {
         // The rules of the recording report a version that was not requested.
         SubscribeAnswer::Accepted(_) => {}
         SubscribeAnswer::Rejected(rejected) if rejected.reason_code == ReasonCode::VersionUnsupported => {}
         SubscribeAnswer::Rejected(rejected) => {
             let found = format!("rejected with {}", rejected.reason_code.as_str());
-            talk.report(Behaviour::VERSION_REFUSED, &found);
+            conversation.report(Behaviour::VERSION_REFUSED, &found);
         }
         SubscribeAnswer::Other(answer) => {
-            talk.report(Behaviour::VERSION_REFUSED, &describe_other(answer.as_deref()));
+            conversation.report(Behaviour::VERSION_REFUSED, &describe_other(answer.as_deref()));
         }
     }
-    talk.close(AFTER_CLOSE).await?;
-    report.add(talk, 3, CheckOutcome::Done);
+    conversation.close(AFTER_CLOSE).await?;
+    report.add(conversation, 3, CheckOutcome::Done);
     Ok(())
 }
 
 /// A request without `capabilities` is not accepted.
 async fn check_malformed(target: &Target, report: &mut CheckReport) -> Result<(), ConnectionError> {
-    let mut talk = Conversation::open("malformed", target).await?;
+    let mut conversation = Conversation::open("malformed", target).await?;
     let incomplete =
         r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"sayso-check"}"#;
-    if let SubscribeAnswer::Accepted(_) = talk.subscribe_unrecorded(incomplete).await? {
-        talk.report(Behaviour::REQUEST_CHECKED, "a request without capabilities was accepted");
+    if let SubscribeAnswer::Accepted(_) = conversation.subscribe_unrecorded(incomplete).await? {
+        conversation.report(Behaviour::REQUEST_CHECKED, "a request without capabilities was accepted");
     }
-    report.add(talk, 3, CheckOutcome::Done);
+    report.add(conversation, 3, CheckOutcome::Done);
     Ok(())
 }
 
 /// A subscriber that accepts only signed manifests gets one, or is rejected for that reason.
 async fn check_signature_demand(target: &Target, report: &mut CheckReport) -> Result<(), ConnectionError> {
-    let mut talk = Conversation::open("signed only", target).await?;
+    let mut conversation = Conversation::open("signed only", target).await?;
     let mut capabilities = full_capabilities();
     capabilities.accept_signed_manifests_only = Some(true);
-    match talk.subscribe(&request(VERSION, capabilities)).await? {
+    match conversation.subscribe(&request(VERSION, capabilities)).await? {
         // The rules of the recording report a missing manifest.
         SubscribeAnswer::Accepted(_) => {}
         SubscribeAnswer::Rejected(rejected)
             if rejected.reason_code == ReasonCode::ManifestSignatureRequired => {}
         SubscribeAnswer::Rejected(rejected) => {
             let found = format!("rejected with {}", rejected.reason_code.as_str());
-            talk.report(Behaviour::SIGNATURE_REFUSED, &found);
+            conversation.report(Behaviour::SIGNATURE_REFUSED, &found);
         }
         SubscribeAnswer::Other(answer) => {
-            talk.report(Behaviour::SIGNATURE_REFUSED, &describe_other(answer.as_deref()));
+            conversation.report(Behaviour::SIGNATURE_REFUSED, &describe_other(answer.as_deref()));
         }
     }
-    talk.close(AFTER_CLOSE).await?;
-    report.add(talk, 3, CheckOutcome::Done);
+    conversation.close(AFTER_CLOSE).await?;
+    report.add(conversation, 3, CheckOutcome::Done);
     Ok(())
 }
 
@@ -259,19 +259,20 @@ async fn check_authentication(
 ) -> Result<(), ConnectionError> {
     let stranger = Target { address: target.address.clone().without_token(), ..*target };
     let opened = Conversation::open("stranger", &stranger).await;
-    let mut talk = match opened {
-        Ok(talk) => talk,
+    let mut conversation = match opened {
+        Ok(conversation) => conversation,
         Err(ConnectionError::TokenRequired) => {
-            let talk = Conversation::open("stranger", target).await?;
-            report.add(talk, 1, CheckOutcome::Done);
+            let conversation = Conversation::open("stranger", target).await?;
+            report.add(conversation, 1, CheckOutcome::Done);
             return Ok(());
         }
         Err(error) => return Err(error),
     };
     let outcome = if has_token {
-        match talk.subscribe_unrecorded(&request(VERSION, full_capabilities())).await {
+        match conversation.subscribe_unrecorded(&request(VERSION, full_capabilities())).await {
             Ok(SubscribeAnswer::Accepted(_)) => {
-                talk.report(Behaviour::SENDER_AUTHENTICATED, "a request without a token was accepted");
+                conversation
+                    .report(Behaviour::SENDER_AUTHENTICATED, "a request without a token was accepted");
             }
             Ok(_) | Err(ConnectionError::TokenRequired) => {}
             Err(error) => return Err(error),
@@ -280,7 +281,7 @@ async fn check_authentication(
     } else {
         CheckOutcome::NotRun("the check has no token to leave out")
     };
-    report.add(talk, 1, outcome);
+    report.add(conversation, 1, outcome);
     Ok(())
 }
 

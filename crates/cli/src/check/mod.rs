@@ -227,8 +227,8 @@ async fn examine(
     }
     listen(all, listen_time, forges, questions).await?;
     check_critical_events(&mut all.filtered, questions).await?;
-    for talk in [&mut all.main, &mut all.silent, &mut all.filtered] {
-        talk.close(QUIET_TIME).await?;
+    for conversation in [&mut all.main, &mut all.silent, &mut all.filtered] {
+        conversation.close(QUIET_TIME).await?;
     }
     Ok(())
 }
@@ -239,9 +239,9 @@ async fn subscribe(
     target: &Target,
     capabilities: Capabilities,
 ) -> Result<Conversation, CheckFailure> {
-    let mut talk = Conversation::open(name, target).await?;
-    match talk.subscribe(&request("1.0.0", capabilities)).await? {
-        SubscribeAnswer::Accepted(_) => Ok(talk),
+    let mut conversation = Conversation::open(name, target).await?;
+    match conversation.subscribe(&request("1.0.0", capabilities)).await? {
+        SubscribeAnswer::Accepted(_) => Ok(conversation),
         SubscribeAnswer::Rejected(rejected) => {
             Err(ConnectionError::Rejected(rejected.reason_code, rejected.reason_message, None).into())
         }

@@ -1,6 +1,6 @@
 //! The checks of chapter 6 with questions: replies that break a rule have no effect, and valid replies have one.
 //!
-//! Every forged reply says no, so that a producer that honours it does no harm.
+//! No forged reply accepts, so a producer that honours one does no harm.
 
 use std::time::{Duration, SystemTime};
 
@@ -14,7 +14,8 @@ use super::behaviour::Behaviour;
 use super::conversation::{Arrival, Conversation, ReceivedEvent};
 use super::test_agent::{AgentCommand, mark};
 
-/// How long to wait for an effect if no agent can mark the point after which none may follow.
+/// How long to wait for effects if the check has no agent of its own. With an agent, a progress event (the mark) shows that all earlier
+/// effects have arrived.
 const SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// The conversations in which a question is examined.
@@ -60,7 +61,7 @@ impl QuestionCheck<'_> {
         Ok(())
     }
 
-    /// Whatever is wrong with a reply, the sender gets the same answer.
+    /// Checks that the sender gets the same answer to every forged reply.
     fn compare_acknowledgements(&mut self, all: &[(&'static str, Option<Acknowledgement>)]) {
         let Some((first_fault, first)) = all.first() else { return };
         if let Some((fault, _)) = all.iter().find(|(_, acknowledged)| acknowledged != first) {

@@ -45,15 +45,15 @@ impl CheckReport {
     }
 
     /// Adds a conversation that has ended. `level` is the level whose requirements it examines.
-    pub(super) fn add(&mut self, talk: Conversation, level: u8, outcome: CheckOutcome) {
-        let talk = talk.finish();
+    pub(super) fn add(&mut self, conversation: Conversation, level: u8, outcome: CheckOutcome) {
+        let conversation = conversation.finish();
         let file = match &self.folder {
-            Some(folder) => write_recording(folder, talk.name, &talk.lines),
-            None => format!("{}#{}", self.url, talk.name.replace(' ', "-")),
+            Some(folder) => write_recording(folder, conversation.name, &conversation.lines),
+            None => format!("{}#{}", self.url, conversation.name.replace(' ', "-")),
         };
         self.report.start_file(&file);
         let mut errors = 0;
-        for finding in &talk.findings {
+        for finding in &conversation.findings {
             errors += u64::from(finding.severity == Severity::Error);
             self.report.add(&ReportedFinding {
                 line: finding.line,
@@ -64,8 +64,8 @@ impl CheckReport {
                 event_id: finding.event_id.as_deref(),
             });
         }
-        self.report.add_counts(talk.events, talk.sessions);
-        self.add_part(talk.name, level, errors, outcome);
+        self.report.add_counts(conversation.events, conversation.sessions);
+        self.add_part(conversation.name, level, errors, outcome);
     }
 
     /// Adds a part that was not checked.

@@ -73,7 +73,7 @@ fn an_agent_that_is_killed_ends_the_gate_with_its_code_and_leaves_nothing_behind
 }
 
 #[test]
-fn an_editor_that_is_gone_ends_an_agent_that_does_not_exit_by_itself() {
+fn an_agent_that_does_not_exit_by_itself_ends_when_the_editor_is_gone() {
     let hub = HubProcess::start_in_memory();
     let mut listener = Listener::connect(&hub);
     let mut gate = Gate::start_turn(&hub);

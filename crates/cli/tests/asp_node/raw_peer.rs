@@ -164,7 +164,7 @@ impl RawPeer {
         session
     }
 
-    /// Opens a session and brings it to CONVERSING, as far as this peer can: it reads the node's messages with GET.
+    /// Opens a session and brings it to CONVERSING. The peer reads the node's messages with GET.
     pub(crate) fn open_conversation(&self, node: &TestNode) -> RawSession {
         let mut session = self.open_session(node);
         let invitation = format!("prop_{}", session.id);

@@ -49,13 +49,13 @@ impl Script {
         }
     }
 
-    /// Gives the session a subject of its own, by which the agent's program finds it again.
+    /// Gives the session a subject of its own, by which the agent's program finds the session after a crash.
     pub(crate) fn with_subject(mut self, subject: &str) -> Self {
         subject.clone_into(&mut self.subject);
         self
     }
 
-    /// Returns the number of messages, with the invitation.
+    /// Returns the number of messages, including the invitation.
     pub(crate) fn message_count(&self) -> usize {
         self.steps.len() + 1
     }

@@ -71,7 +71,7 @@ impl Scenario {
         assert_eq!(self.join(&self.helper, &secret).status, 200);
     }
 
-    /// Asks as this agent, and Ada accepts.
+    /// Asks a question as this agent, lets Ada accept it, and returns its token.
     fn accepted_question(&self, agent: &TestClient) -> String {
         let question = agent.ask_confirmation(&self.session);
         self.ada.reply(&self.subscription, &question, "accept");
@@ -284,7 +284,7 @@ fn a_producer_that_has_spoken_cannot_be_given_to_another_token() {
 }
 
 #[test]
-fn a_listener_receives_a_session_by_its_main_agent_whoever_speaks() {
+fn a_listeners_scope_applies_to_the_main_agent_even_if_another_agent_speaks() {
     let mut scenario = Scenario::new();
     let tokens = scenario.folder.path().join("tokens").to_str().unwrap().to_owned();
     let olga = create_token(&tokens, &["--role", "listener", "--name", "olga", "--scope", "agent:helper"]);
@@ -300,7 +300,7 @@ fn a_listener_receives_a_session_by_its_main_agent_whoever_speaks() {
             .status,
         200
     );
-    // Both resume after the first event. Ada, who may hear the bank, gets the second one. Olga gets only the session that
+    // Both resume after the first event. Ada, whose scope is the bank, gets the second one. Olga gets only the session that
     // the helper itself starts.
     let olga = scenario.hub.client().with_bearer(&olga);
     let own_session = scenario.helper.start_session();

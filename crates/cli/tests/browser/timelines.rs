@@ -52,7 +52,7 @@ fn markdown_becomes_elements_and_nothing_is_loaded() {
     let mut page = open_listening_page(&hub, &mut browser);
     let client = hub.client();
     let session = start_session(&client, "Writing a report.");
-    // The cut is inside a link, so that neither half is Markdown.
+    // The cut is inside a link, so neither half contains the whole link.
     let (first, second) = MARKDOWN.split_at(MARKDOWN.find("](https").unwrap() + 1);
     write_output(&client, &session, "output_id=out_1&content_type=text%2Fmarkdown", first);
     write_output(&client, &session, "output_id=out_1&content_type=text%2Fmarkdown&complete=true", second);
@@ -205,8 +205,8 @@ fn child_sessions_are_grouped_and_a_second_agent_is_named() {
     assert_no_accessibility_violations(&mut page, "child sessions");
 }
 
-/// While an agent works, its card says what it does, how far it is and how long it still needs. When it has ended, the card says how long
-/// it took. What else it said is under "Details".
+/// While an agent works, its card says what it is doing, how far along it is and how much time is left. When it has ended, the card says
+/// how long it took. Everything else that it said is under "Details".
 #[test]
 #[ignore = "needs a browser: cargo xtask browser"]
 fn a_card_shows_what_the_agent_does_and_what_it_said_about_the_session() {

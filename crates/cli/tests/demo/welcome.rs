@@ -32,7 +32,7 @@ fn the_welcome_explains_the_demo_and_how_to_answer() {
 }
 
 #[test]
-fn the_welcome_states_who_answers_questions() {
+fn the_welcome_says_how_questions_are_answered() {
     for (auto, expected) in [
         ("accept", "Every question is answered automatically: yes."),
         ("reject", "Every question is answered automatically: no."),

@@ -119,8 +119,8 @@ impl HarnessFixture {
         std::fs::write(path, content.to_string()).unwrap();
     }
 
-    /// Connects a harness with `sayso setup`, as a user does. It changes this file. Options of the hook that `sayso setup` does
-    /// not have, such as the deadline, are added to the commands.
+    /// Connects a harness with `sayso setup`, as a user does. `file` is the file that `sayso setup` writes, relative to the home
+    /// folder. Options of the hook that `sayso setup` lacks, such as the deadline, are added to the hook's commands afterwards.
     pub(crate) fn set_up(&self, harness: &str, file: &str, options: &[&str]) {
         let (mut arguments, mut others) = (vec!["setup", harness], Vec::new());
         for option in options.chunk_by(|_, next| !next.starts_with("--")) {

@@ -180,7 +180,7 @@ fn extension_data_that_is_not_understood_changes_nothing() {
         r#","extensions":{"medai":{"summary_normal":"Other.","urgency":"critical"}}"#,
         // The vocabulary that it named, with members that it does not know, and with values of other types.
         r#","extensions":{"sayso":{"mood":"good","volume":[11]}}"#,
-        r#","extensions":{"sayso":{"decision":7,"by":[],"reply_token":{},"gap":"yes","ended_by":3,"words":{}}}"#,
+        r#","extensions":{"sayso":{"decision":7,"by":[],"reply_token":{},"gap":"yes","ended_by":3,"text_by":{}}}"#,
         r#","extensions":{"sayso":"all"}"#,
     ] {
         assert_eq!(lines(extensions), plain, "{extensions}");

@@ -163,7 +163,7 @@ impl DiskScenario {
     }
 }
 
-/// With this option, the hub keeps a subscription until its stream is opened again, even if a slow disk delays that.
+/// With this option, the hub keeps a subscription until its stream is reopened, even if a slow disk delays that.
 const LONG_RESUME_WINDOW: &str = "--hub-resume-window 1h";
 
 /// Mounts a small disk, runs the shell commands in `setup` and starts a hub on the disk. Returns `None` if mounting is

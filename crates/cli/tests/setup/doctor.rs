@@ -91,7 +91,7 @@ fn the_listener_that_runs_the_hub_counts() {
 }
 
 #[test]
-fn the_hub_can_be_given() {
+fn an_argument_or_a_variable_selects_the_hub() {
     let home = Home::new();
     assert_eq!(home.run(&["setup", "claude"]).exit_code, 0);
     let hub = HubProcess::start_in_memory();
@@ -101,7 +101,7 @@ fn the_hub_can_be_given() {
     assert!(by_argument.stdout.contains(&well), "{}", by_argument.stdout);
     let by_variable = run_command(home.command(binary()).arg("doctor").env("SAYSO_URL", &url));
     assert!(by_variable.stdout.contains("from SAYSO_URL, answers."), "{}", by_variable.stdout);
-    // A hub that tells only administrators who listens.
+    // A hub with tokens, where only an admin token may read whether somebody is listening.
     let folder = tempfile::tempdir().unwrap();
     let hub = HubProcess::start(&["--listen", "127.0.0.1:0", "--data", folder.path().to_str().unwrap()]);
     let url = format!("http://{}", hub.address);
@@ -172,7 +172,7 @@ fn broken_configurations_are_problems() {
     expect("Codex: the hooks are not trusted yet, so Codex skips them.");
     home.write(".codex/config.toml", "[features]\nhooks = false\n");
     expect("Codex: hooks are switched off under [features]");
-    // This is how Codex 0.166.0 writes it when the user trusts the hooks.
+    // Codex 0.166.0 writes this when the user trusts the hooks.
     let events = [
         "session_start",
         "session_end",
@@ -241,7 +241,7 @@ fn doctor_says_what_cannot_be_gated() {
 }
 
 #[test]
-fn servers_and_copies_of_sayso_are_told_apart() {
+fn doctor_lists_servers_without_sayso_and_other_copies_of_sayso() {
     let home = Home::new();
     home.write(".cursor/mcp.json", "{\"mcpServers\": {\"files\": {\"command\": \"x\"}}}");
     assert_eq!(home.run(&["setup", "mcp", "cursor"]).exit_code, 0);

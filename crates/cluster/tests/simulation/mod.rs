@@ -2,7 +2,7 @@
 //! acknowledged that is not stored, every question is decided once, and when the failures end, every shard has an owner.
 //!
 //! A failure prints its seed. `PROPERTY_SEED` selects another range of seeds, and `PROPERTY_TIMES` multiplies the number
-//! of runs. With the same values, the same seeds run again.
+//! of runs. The same values always run the same seeds.
 
 mod database;
 mod process;

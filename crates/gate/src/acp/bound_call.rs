@@ -74,7 +74,7 @@ impl BoundCall {
         if input.len() <= MAX_ARGUMENT_BYTES { input } else { title_object(&self.title, Some(&input)) }
     }
 
-    /// Returns the value of a member of the input, if it is a text or a list of texts.
+    /// Returns the value of a member of the input, if it is a string or a list of strings.
     pub(super) fn text_argument(&self, name: &str) -> Option<String> {
         let Some(BoundInput::Members(members)) = &self.input else { return None };
         let mut tape = Tape::default();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_a_text_or_a_list_of_words() {
+    fn a_command_is_a_string_or_a_list_of_words() {
         let read = |input| BoundCall::new("t", Some(input), None).text_argument("command");
         assert_eq!(read(r#"{"command":"ls -l"}"#).as_deref(), Some("ls -l"));
         assert_eq!(read(r#"{"command":["ls","-l"]}"#).as_deref(), Some("ls -l"));

@@ -2,7 +2,7 @@
 //!
 //! A line that is not a JSON object, or has an unexpected form, is [`AgentMessage::Other`] or [`EditorMessage::Other`]: it
 //! passes, and nothing else happens. So does a permission request with duplicate member names, because the editor may read
-//! a value different from the gate's. The gate never writes a line again that it has read; lines pass as bytes.
+//! a value different from the gate's. The gate never re-serializes a line; it forwards the original bytes.
 
 use std::collections::HashSet;
 
@@ -11,10 +11,10 @@ use seal::json::{Doc, JsonKind, JsonValue, Tape, write_object};
 /// Maximum number of options of a permission request that is offered to a listener.
 pub(super) const MAX_OPTIONS: usize = 16;
 
-/// The id of a JSON-RPC request: a number or a text.
+/// The id of a JSON-RPC request: a number or a string.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct RequestId {
-    /// The id as it was written, without differences in escapes.
+    /// The id as JSON, with escapes normalized so that equal ids compare equal.
     json: String,
 }
 
@@ -48,7 +48,7 @@ impl RequestId {
         })
     }
 
-    /// Returns the notification that tells the editor that nobody waits for its answer any more.
+    /// Returns the notification that tells the editor that nobody waits for its answer anymore.
     pub(super) fn cancel_request(&self) -> String {
         line(|out| {
             out.plain_member("method", "$/cancel_request");
@@ -105,7 +105,7 @@ pub(super) enum AgentMessage {
 pub(super) struct Response {
     /// The request.
     pub(super) id: RequestId,
-    /// The members that the gate uses, if it succeeded.
+    /// The members that the gate uses, or the error message if the request failed.
     pub(super) result: Result<ResponseResult, String>,
 }
 
@@ -127,7 +127,7 @@ pub(super) struct PermissionRequest {
     pub(super) id: RequestId,
     /// The ACP session.
     pub(super) session: String,
-    /// The call, as far as the request describes it.
+    /// What the request says about the call.
     pub(super) tool_call: ToolCallUpdate,
     /// The options. Their ids differ.
     pub(super) options: Vec<PermissionOption>,
@@ -185,7 +185,7 @@ pub(super) enum SessionUpdate {
     MessageContent(ContentKind),
     /// A part of the agent's thoughts.
     Thought(String),
-    /// A new call, or news about one.
+    /// A new call, or an update of one.
     ToolCall(ToolCallUpdate),
     /// The plan.
     Plan(Vec<PlanEntry>),
@@ -230,7 +230,7 @@ pub(super) struct ToolCallUpdate {
     pub(super) status: Option<ToolStatus>,
     /// The input, as JSON.
     pub(super) raw_input: Option<String>,
-    /// The output as text, as far as it has one.
+    /// The text of the output, if it has any; see [`read_output`].
     pub(super) raw_output: Option<String>,
     /// The files it is about.
     pub(super) locations: Option<Vec<String>>,
@@ -243,7 +243,7 @@ pub(super) struct ToolCallUpdate {
 pub(super) enum ToolStatus {
     /// It has not started.
     Pending,
-    /// It runs.
+    /// It is running.
     InProgress,
     /// It succeeded.
     Completed,
@@ -476,7 +476,7 @@ fn read_tool_call(call: &JsonValue<'_>) -> Option<ToolCallUpdate> {
     })
 }
 
-/// Returns the text of an output: itself, or the member that agents put it into.
+/// Returns the output if it is a string; otherwise the first member that agents use for its text, such as `stdout`.
 fn read_output(output: &JsonValue<'_>) -> Option<String> {
     let own = output.text().map(std::borrow::Cow::into_owned);
     own.or_else(|| ["output", "stdout", "message", "error"].iter().find_map(|name| text_member(output, name)))
@@ -511,7 +511,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_the_same_however_it_is_escaped_and_a_number_is_not_a_text() {
+    fn an_id_is_the_same_however_it_is_escaped_and_a_number_is_not_a_string() {
         let id = |line: &str| match read_editor_line(line.as_bytes()) {
             EditorMessage::Response(response) => response.id,
             other => panic!("{other:?}"),
@@ -526,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_complete_permission_request_is_left_alone() {
+    fn an_incomplete_permission_request_is_left_alone() {
         let options = r#"[{"optionId":"a","name":"A","kind":"allow_once"}]"#;
         let call = r#"{"toolCallId":"t"}"#;
         let request = |id: &str, params: &str| {

@@ -107,7 +107,7 @@ impl ToolKind {
         }
     }
 
-    /// Returns what a yes leads to.
+    /// Returns the consequence of a yes.
     pub(super) fn consequence(self) -> GateText {
         let phrase = match self {
             Self::Read | Self::Search => &texts::LEADS_READ,
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_told_in_lines() {
+    fn the_result_of_an_edit_counts_removed_and_added_lines() {
         let said = |content| result_text(&[content], None).unwrap().english().to_owned();
         let diff =
             ToolContent::Diff { path: "a".into(), old: Some("1\n2\n3\n".into()), new: "1\nx\ny\n3\n".into() };

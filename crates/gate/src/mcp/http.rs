@@ -24,7 +24,7 @@ use super::shared::GateShared;
 const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the server has to end a session.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long to wait before a stream is opened again, if the server does not say.
+/// How long to wait before a stream is reopened, if the server does not say.
 const DEFAULT_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// How often a stream that ended without an answer is resumed.
 const MAX_RESUMPTIONS: usize = 20;

@@ -1,6 +1,6 @@
 //! JSON-RPC messages: what the gate reads in them, and the messages that it writes itself.
 //!
-//! Messages are never parsed and written again. The gate looks at them and passes their bytes on.
+//! Messages are never re-serialized. The gate reads them and forwards the original bytes.
 
 use std::fmt;
 

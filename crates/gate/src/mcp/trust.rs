@@ -106,20 +106,20 @@ impl ServerTrust {
             let (key, value) = (&**key.get_ref(), value.get_ref());
             match (key, value) {
                 ("annotations", DeValue::Boolean(trusted)) => trust.annotations = *trusted,
-                ("allow", DeValue::Array(_)) => trust.allow = texts(name, key, value)?,
-                ("ask", DeValue::Array(_)) => trust.ask = texts(name, key, value)?,
-                ("command", DeValue::Array(_)) => is_for_target = texts(name, key, value)? == target,
+                ("allow", DeValue::Array(_)) => trust.allow = strings(name, key, value)?,
+                ("ask", DeValue::Array(_)) => trust.ask = strings(name, key, value)?,
+                ("command", DeValue::Array(_)) => is_for_target = strings(name, key, value)? == target,
                 ("url", DeValue::String(url)) => is_for_target = target == [&**url],
                 ("annotations", _) => {
                     return Err(format!("servers.{name}.annotations must be true or false"));
                 }
                 ("allow" | "ask" | "command", _) => {
-                    return Err(format!("servers.{name}.{key} must be a list of texts"));
+                    return Err(format!("servers.{name}.{key} must be a list of strings"));
                 }
-                ("url", _) => return Err(format!("servers.{name}.url must be a text")),
+                ("url", _) => return Err(format!("servers.{name}.url must be a string")),
                 _ => {
                     return Err(format!(
-                        "servers.{name}.{key} is unknown; known are annotations, allow, ask, command and url"
+                        "servers.{name}.{key} is unknown; the known keys are annotations, allow, ask, command and url"
                     ));
                 }
             }
@@ -134,10 +134,10 @@ fn is_trusted_owner(owner: u32, user: u32) -> bool {
     owner == user || owner == 0
 }
 
-fn texts(server: &str, key: &str, value: &DeValue<'_>) -> Result<Vec<String>, String> {
+fn strings(server: &str, key: &str, value: &DeValue<'_>) -> Result<Vec<String>, String> {
     let items = value.as_array().into_iter().flat_map(|items| items.iter());
-    let texts = items.map(|item| item.get_ref().as_str().map(str::to_owned)).collect::<Option<_>>();
-    texts.ok_or_else(|| format!("servers.{server}.{key} must be a list of texts"))
+    let strings = items.map(|item| item.get_ref().as_str().map(str::to_owned)).collect::<Option<_>>();
+    strings.ok_or_else(|| format!("servers.{server}.{key} must be a list of strings"))
 }
 
 #[cfg(test)]
@@ -165,9 +165,9 @@ mod tests {
         for (text, message) in [
             (
                 "[servers.other]\nannotation = true",
-                "servers.other.annotation is unknown; known are annotations, allow, ask, command and url",
+                "servers.other.annotation is unknown; the known keys are annotations, allow, ask, command and url",
             ),
-            ("[servers.files]\nallow = [1]", "servers.files.allow must be a list of texts"),
+            ("[servers.files]\nallow = [1]", "servers.files.allow must be a list of strings"),
             ("[servers.files]\nannotations = \"yes\"", "servers.files.annotations must be true or false"),
             ("[server.files]", "\"server\" is unknown; write [servers.NAME]"),
             ("servers.files = 1", "servers.files must be a table"),

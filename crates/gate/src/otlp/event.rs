@@ -1,9 +1,8 @@
 //! Converts reports into events.
 //!
-//! The hub refuses to announce an irreversible or high-risk call without a person's consent, and rightly so. A call that a
-//! span reports was made without anybody asking the hub, and its risk is not known. It is therefore announced without `risk_level` and
-//! `irreversible`, in words that say that it has already happened and that nobody was asked. Nothing here ever states or spends a
-//! consent.
+//! The hub refuses to announce an irreversible or high-risk call without a person's consent. A call that a span reports was made
+//! without a question to the hub, and its risk is not known. It is therefore announced without `risk_level` and `irreversible`, in
+//! words that say that it has already happened and that nobody was asked. This module never states or spends consent.
 
 use data_encoding::HEXLOWER;
 use seal::json::{JsonWriter, write_object};
@@ -51,7 +50,7 @@ pub(super) fn session_end(reason: &GateText) -> String {
     })
 }
 
-/// An item that the hub is to publish.
+/// What the hub publishes for a report.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Publication {
     /// Events, all or none of them.
@@ -60,7 +59,7 @@ pub(super) enum Publication {
     Output(String),
 }
 
-/// Returns what a report becomes.
+/// Converts a report.
 pub(super) fn publication(report: &Report) -> Publication {
     match &report.content {
         ReportContent::Output(text) => Publication::Output(text.clone()),

@@ -84,7 +84,7 @@ impl ExtractedReports {
     }
 }
 
-/// Returns what spans report. Spans that are not about generative AI are skipped.
+/// Converts spans into reports. Spans that are not about generative AI are skipped.
 pub(super) fn extract_spans(request: TraceRequest, max_records: usize) -> ExtractedReports {
     let mut extracted = ExtractedReports::default();
     let mut count = 0;
@@ -102,7 +102,7 @@ pub(super) fn extract_spans(request: TraceRequest, max_records: usize) -> Extrac
     extracted.sorted()
 }
 
-/// Returns what log records report. Records that are not about generative AI are skipped.
+/// Converts log records into reports. Records that are not about generative AI are skipped.
 pub(super) fn extract_logs(request: LogsRequest, max_records: usize) -> ExtractedReports {
     let mut extracted = ExtractedReports::default();
     let mut count = 0;

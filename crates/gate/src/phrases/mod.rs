@@ -30,7 +30,7 @@ impl Language {
         }
     }
 
-    /// Returns what the name of a member ends with, if its text is in this language (AAEP §11.5.1).
+    /// Returns the suffix of the name of a member whose text is in this language (AAEP §11.5.1).
     fn suffix(self) -> &'static str {
         match self {
             Self::English => "",

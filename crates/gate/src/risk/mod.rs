@@ -20,7 +20,7 @@ pub enum RiskClass {
     Harmless,
     /// It changes something that can be undone with some effort.
     Risky,
-    /// It cannot be undone, or nobody knows what it does.
+    /// It cannot be undone, or its effect is unknown.
     Irreversible,
 }
 
@@ -53,7 +53,7 @@ impl Assessment {
     }
 }
 
-/// The folders in which a call is made, as far as they are known.
+/// The folders in which a call is made. Each is `None` if it is not known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Folders<'a> {
     /// The working folder. An agent can change it.

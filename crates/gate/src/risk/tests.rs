@@ -159,15 +159,15 @@ fn the_reason_names_the_worst_part() {
     assert!(assess_command("frobnicate").reason.english().contains("what frobnicate does"));
 }
 
-fn are_risky(commands: &[&str]) {
-    for command in commands {
-        assert_ne!(assess_command(command).class, RiskClass::Harmless, "{command}");
-    }
+fn assert_none_harmless(commands: &[&str]) {
+    let harmless: Vec<_> =
+        commands.iter().filter(|command| assess_command(command).class == RiskClass::Harmless).collect();
+    assert!(harmless.is_empty(), "{harmless:#?}");
 }
 
 #[test]
 fn syntax_that_shells_read_differently_is_refused() {
-    are_risky(&[
+    assert_none_harmless(&[
         "echo <(true)#; touch PWN",
         "((echo '$(touch PWN)'))",
         "echo $['$(touch PWN)']",
@@ -190,17 +190,17 @@ fn syntax_that_shells_read_differently_is_refused() {
 
 #[test]
 fn comments_are_refused() {
-    are_risky(&["ls # a", "# a", "ls; #'\ntouch PWN #'"]);
+    assert_none_harmless(&["ls # a", "# a", "ls; #'\ntouch PWN #'"]);
 }
 
 #[test]
 fn a_backslash_before_a_single_quote_is_refused() {
-    are_risky(&["echo 'a\\'; touch PWN; echo \\''", "echo 'a\\'"]);
+    assert_none_harmless(&["echo 'a\\'; touch PWN; echo \\''", "echo 'a\\'"]);
 }
 
 #[test]
 fn words_that_can_become_options_are_risky() {
-    are_risky(&[
+    assert_none_harmless(&[
         "cat *",
         "cat ?a",
         "cat [a-z]x",
@@ -223,7 +223,7 @@ fn words_that_can_become_options_are_risky() {
 
 #[test]
 fn input_from_elsewhere_is_risky() {
-    are_risky(&[
+    assert_none_harmless(&[
         "cat < /dev/tcp/a.example/80",
         "cat < /dev/udp/a.example/80",
         "cat < $X",
@@ -234,7 +234,7 @@ fn input_from_elsewhere_is_risky() {
 
 #[test]
 fn printf_and_test_must_not_evaluate() {
-    are_risky(&[
+    assert_none_harmless(&[
         "printf -v 'a[$(touch PWN)]' x",
         "printf -va x",
         "printf %d 'a[$(touch PWN)]'",
@@ -248,7 +248,7 @@ fn printf_and_test_must_not_evaluate() {
 
 #[test]
 fn xargs_and_find_must_not_run_anything() {
-    are_risky(&[
+    assert_none_harmless(&[
         "ls | xargs -I{} cat ./{}",
         "ls | xargs -I X cat X",
         "ls | xargs -i cat",
@@ -268,7 +268,7 @@ fn xargs_and_find_must_not_run_anything() {
 
 #[test]
 fn git_must_not_write_or_use_other_repositories() {
-    are_risky(&[
+    assert_none_harmless(&[
         "git log --output=a",
         "git log --outp a",
         "git diff --o=a",
@@ -295,7 +295,7 @@ fn git_must_not_write_or_use_other_repositories() {
 
 #[test]
 fn versions_are_asked_only_of_well_known_programs() {
-    are_risky(&[
+    assert_none_harmless(&[
         "arch -x86_64 touch PWN",
         "arch",
         "yarn --version",
@@ -310,7 +310,7 @@ fn versions_are_asked_only_of_well_known_programs() {
 
 #[test]
 fn options_that_write_or_run_are_found_in_every_form() {
-    are_risky(&[
+    assert_none_harmless(&[
         "sort -oa b",
         "sort b -o a",
         "sort --output a b",

@@ -70,7 +70,7 @@ pub(crate) enum ServerCommand {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServerMembers {
     pub(crate) command: Option<String>,
-    /// The arguments; `None` if they are not a list of texts.
+    /// The arguments; `None` if they are not a list of strings.
     pub(crate) arguments: Option<Vec<String>>,
     pub(crate) url: Option<String>,
     pub(crate) transport: Option<String>,
@@ -131,7 +131,7 @@ impl ServerMembers {
                 Some(arguments) => {
                     ServerCommand::Stdio { command: command.clone(), arguments: arguments.clone() }
                 }
-                None => ServerCommand::Unsupported("its arguments are not a list of texts"),
+                None => ServerCommand::Unsupported("its arguments are not a list of strings"),
             },
             (None, Some(_), Some("sse")) => {
                 ServerCommand::Unsupported("its transport is SSE, which `sayso mcp` does not speak")
@@ -148,7 +148,7 @@ impl ServerMembers {
 }
 
 impl ServerCommand {
-    /// Returns how the server is started.
+    /// Returns whether the server is started through sayso.
     pub(crate) fn state(&self) -> McpServerState {
         match self {
             Self::Unsupported(reason) => McpServerState::Unsupported(reason),

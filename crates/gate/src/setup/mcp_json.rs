@@ -85,7 +85,7 @@ pub(crate) fn unwrap(client: McpClient, text: &str) -> Result<String, String> {
     })
 }
 
-/// Returns how every server is started.
+/// Returns the start command of every server.
 pub(crate) fn start_commands(client: McpClient, text: &str) -> Result<Vec<ServerCommand>, String> {
     let tree = SyntaxTree::parse(split_byte_order_mark(text).1)?;
     server_objects(client, tree.root())?.into_iter().map(|(_, object)| read_server(object)).collect()

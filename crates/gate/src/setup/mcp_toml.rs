@@ -76,7 +76,7 @@ pub(crate) fn unwrap(text: &str) -> Result<String, String> {
     })
 }
 
-/// Returns how every server is started.
+/// Returns the start command of every server.
 pub(crate) fn start_commands(text: &str) -> Result<Vec<ServerCommand>, String> {
     let document = parse(text)?;
     let servers = document.get(SERVERS).and_then(Item::as_table_like).into_iter().flat_map(TableLike::iter);

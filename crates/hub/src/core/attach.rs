@@ -36,7 +36,7 @@ pub(super) enum AttachPoint {
     Now,
     /// After the last event that the client received.
     Event(String),
-    /// From the start of each open session.
+    /// The start of each open session.
     Start,
 }
 

@@ -13,6 +13,7 @@ mod delivery_groups;
 mod handoffs;
 mod hub_messages;
 mod id_generator;
+mod journal_recovery;
 mod late_join;
 mod notifications;
 mod output;

@@ -9,15 +9,15 @@ use crate::command::TurnOutput;
 /// Buffers that are reused from turn to turn.
 #[derive(Default)]
 pub(super) struct ScratchBuffers {
-    /// For parsing an agent's request.
+    /// The tape of the agent's request that is being parsed.
     pub(super) request_tape: Tape,
-    /// For writing an event.
+    /// The writer of the event that is being written.
     pub(super) event_writer: TapeWriter,
     /// Strings of events that are already written, for reuse.
     pub(super) spare_texts: Vec<String>,
     /// Writers of the hub's own events, for reuse.
     spare_writers: Vec<TapeWriter>,
-    /// For formatting an id.
+    /// The buffer for the text of an id.
     pub(super) id_text: String,
     /// The outputs of a turn.
     pub(super) outputs: Vec<TurnOutput>,

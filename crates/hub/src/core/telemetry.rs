@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::subscriber_messages::REPLY_APPLIED;
-use super::{Core, PostCommit, StagedTurn, TurnContext, WRITE_RETRY_BACKOFF_MS};
+use super::{Core, PostCommit, StagedTurn};
 use crate::command::{HubReply, TurnOutput};
 use crate::owned_entry::OwnedEntry;
 use crate::telemetry::LogEvent;
@@ -131,22 +131,6 @@ impl Core {
                 self.counters.resumes_gap.add(1);
                 outputs.push(TurnOutput::Log(LogEvent::ResumeGap(listener)));
             }
-        }
-    }
-
-    /// After a failed write, tests whether the journal accepts writes again, even if no request needs one.
-    pub(super) fn probe_journal(&mut self, context: &TurnContext, outputs: &mut Vec<TurnOutput>) {
-        if !self.last_write_failed || self.needs_rebuild || context.now < self.retry_at {
-            return;
-        }
-        // This entry is only a record; it does not change the state that a restart restores.
-        let result = "write probe".to_owned();
-        let probe = OwnedEntry::ReplyAttempted { at: context.now, principal: "".into(), result };
-        if self.journal.commit(&[probe.as_entry()]).is_ok() {
-            self.last_write_failed = false;
-            outputs.push(TurnOutput::Log(LogEvent::WritesRecovered));
-        } else {
-            self.retry_at = context.now.saturating_add(WRITE_RETRY_BACKOFF_MS);
         }
     }
 }

@@ -28,7 +28,7 @@ pub struct MemoryJournal {
     subscriptions: BTreeMap<String, OpenSubscription>,
     /// The records of manifests, by agent.
     manifests: BTreeMap<String, Vec<u8>>,
-    /// By principal and idempotency key.
+    /// The stored responses, keyed by principal and idempotency key.
     stored_responses: HashMap<(String, String), StoredResponse>,
     attempts: VecDeque<AttemptEntry>,
     last_position: Position,

@@ -60,7 +60,7 @@ impl MemoryJournal {
         report
     }
 
-    /// Returns the size of the sessions, questions, subscriptions and stored responses, in bytes.
+    /// Returns the size of the sessions, questions, subscriptions, stored responses and manifests, in bytes.
     pub(super) fn state_bytes(&self) -> usize {
         let sessions = self.sessions.values().map(|entry| &entry.session);
         let sessions = sessions.map(|session| {

@@ -77,7 +77,7 @@ pub struct PostgresJournal {
 /// A connection with its prepared statements.
 struct OpenSession {
     session: Session,
-    /// By the parts of the statement.
+    /// Prepared statements, keyed by `BatchStatement::parts`.
     statements: HashMap<u16, Statement>,
 }
 

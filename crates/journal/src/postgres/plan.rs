@@ -16,7 +16,7 @@ pub(super) struct History {
     pub(super) sessions: HashSet<String>,
     /// Questions that are spent or whose session has ended, with whether they are spent.
     pub(super) questions: HashMap<String, bool>,
-    /// By principal and key.
+    /// Each is a principal and a key.
     pub(super) idempotency_keys: HashSet<(String, String)>,
 }
 

@@ -151,7 +151,7 @@ impl MarkFile {
         Ok(file)
     }
 
-    /// Records a commit. An error is ignored: an older mark is valid, and the next commit writes it again.
+    /// Records a commit. An error is ignored: an older mark is valid, and the next commit rewrites it.
     pub(super) fn record(&self, mark: &HighWaterMark) {
         let _ = self.write_at_start(&mark.encode());
     }

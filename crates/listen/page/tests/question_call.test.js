@@ -79,7 +79,7 @@ test("a call that the action says word for word is only in the details", () => {
   const says = (action, sayso) => {
     const question = ask(sayso, { action });
     const isInText = joinParts(question.text).includes("This cannot be undone: ");
-    assert.notEqual(detailsOf(question).some((line) => line.startsWith("The exact call:")), isInText, "it is said in one place");
+    assert.notEqual(detailsOf(question).some((line) => line.startsWith("The exact call:")), isInText, "it is announced in only one place");
     return !isInText;
   };
   const transfer = { tool: "transfer", arguments: { euros: 250, to: "Ben" }, action_digest: "sha256:00" };
@@ -152,7 +152,7 @@ test("another agent with a verified name does not take over the session of the m
   assert.equal(effects.findLast((effect) => effect.session).session.agent, "Ada's Bank");
 });
 
-test("a page that opens late knows whose session it is, whoever speaks first", () => {
+test("a page that opens late knows whose session it is, no matter which agent speaks first", () => {
   const scout = { agent_id: "scout", agent_name: "The Scout" };
   const sayso = { verified_name: true, main_producer: "ada-bank", parent_session_id: "sess_0" };
   const effects = receive(new Subscriber(), confirmation({ producer: scout, extensions: { sayso } }));

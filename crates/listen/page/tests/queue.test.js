@@ -181,7 +181,7 @@ test("the name in front is left out only directly after an announcement about th
   assert.equal(next(2001), "A question?");
   assert.equal(next(20_000), "bank: Two.");
   assert.equal(next(22_000), "shop: Three.");
-  // Somebody who has heard nothing for a while is told again whose text it is.
+  // After a silence, the agent's name is announced again.
   add("shop", "Four.");
   assert.equal(next(60_000), "shop: Four.");
 });

@@ -365,7 +365,7 @@ test("the page uses its own text for a state instead of the hub's", () => {
   receive(subscriber, started());
   const state = (sayso) =>
     event("state.changed", { from_state: "idle", to_state: "thinking", summary_normal: "The hub's words.", extensions: { sayso } });
-  assert.deepEqual(announcedTexts(receive(subscriber, state({ words: "hub" }))), ["Thinking."]);
+  assert.deepEqual(announcedTexts(receive(subscriber, state({ text_by: "hub" }))), ["Thinking."]);
   assert.deepEqual(announcedTexts(receive(subscriber, state({ reply_token: "rpl_9", by: "reply" }))), ["Thinking."]);
   assert.deepEqual(announcedTexts(receive(subscriber, state({}))), ["The hub's words."]);
 });
@@ -463,7 +463,7 @@ test("the start of one of several sessions can be skipped, because its answer na
 
 test("a late listener hears what a session is about", () => {
   const subscriber = new Subscriber();
-  const snapshot = event("state.changed", { from_state: "thinking", to_state: "thinking", extensions: { sayso: { about: "Paying the \u202erent.", words: "hub" } } });
+  const snapshot = event("state.changed", { from_state: "thinking", to_state: "thinking", extensions: { sayso: { about: "Paying the \u202erent.", text_by: "hub" } } });
   assert.deepEqual(announcedTexts(receive(subscriber, snapshot)), ["Bank is working: Paying the rent. Thinking."]);
   assert.equal(subscriber.sessions.get("sess_1").title.text, "Paying the rent.");
   receive(subscriber, started());

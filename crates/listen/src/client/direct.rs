@@ -43,7 +43,7 @@ impl std::fmt::Debug for Channel {
     }
 }
 
-/// How a message was received, as far as the transport says so.
+/// The acknowledgement of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acknowledgement {
     /// The HTTP status.

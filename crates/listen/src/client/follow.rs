@@ -92,7 +92,7 @@ pub(super) const MAX_MESSAGE_BYTES: usize = 2 * 1024 * 1024;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// The history of earlier subscriptions, as far as the next subscription request depends on it.
+/// The facts about earlier subscriptions that the next subscription request depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubscribeContext {
     /// The number of times that the hub closed the subscription because this consumer was too slow (§5.6.2).

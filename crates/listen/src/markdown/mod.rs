@@ -49,7 +49,7 @@ impl MarkdownMode {
     }
 }
 
-/// Parses an output, as far as it has arrived, for the listening page. Returns a JSON object: `blocks` is the tree, `spoken` the text that
+/// Parses the part of an output that has arrived, for the listening page. Returns a JSON object: `blocks` is the tree, `spoken` the text that
 /// can be announced, and `held` is true if more text waits for the end of its block. `parts` is the text, cut where held text was released.
 pub(crate) fn parse_for_page(parts: &[String], complete: bool, phrases: &Phrases) -> String {
     let limits = SubscriberLimits::default();

@@ -20,9 +20,9 @@ pub(crate) struct MarkdownStream {
     open_code: Option<u32>,
     /// The end of the last sentence in the held paragraph.
     last_sentence_end: Option<usize>,
-    /// The kind of the last block, as far as it is known.
+    /// The kind of the last block, if it is known.
     open_block: BlockKind,
-    /// The length at which the text is parsed again.
+    /// The length at which the text is re-parsed.
     parse_at: usize,
     max_held_bytes: usize,
 }
@@ -170,7 +170,7 @@ impl MarkdownStream {
         self.source.ends_with('\n') || self.source.trim_end().trim_end_matches(CLOSERS).ends_with(TERMINATORS)
     }
 
-    /// Whether the text has grown enough to be parsed again, or the last line surely ends a block. Without this rule, the time for a
+    /// Whether the text has grown enough to be re-parsed, or the last line surely ends a block. Without this rule, the time for a
     /// long block would grow with the square of its length.
     fn is_worth_parsing(&self) -> bool {
         if self.source.len() >= self.parse_at {

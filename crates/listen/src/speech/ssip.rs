@@ -1,4 +1,4 @@
-//! SSIP, the protocol of speech-dispatcher, as far as this client needs it.
+//! The part of SSIP, the protocol of speech-dispatcher, that this client needs.
 //!
 //! A command is one line. A reply is one or more lines with a three-digit code; in the last line, a space follows the code. A text
 //! is sent as lines between `SPEAK` and a single dot; a line that starts with a dot gets another dot in front. Events report the

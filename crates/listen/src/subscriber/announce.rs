@@ -389,8 +389,8 @@ impl Subscriber {
 /// Whether the hub wrote the text of a state change. It did if it marked the text, or if the event reports a question's outcome.
 fn is_hub_text(event: &Event) -> bool {
     let Payload::StateChanged(_) = &event.payload else { return false };
-    let [text_source, token] = hub_extension_texts(event, ["words", "reply_token"]);
-    text_source.as_deref() == Some("hub") || token.is_some()
+    let [text_by, token] = hub_extension_texts(event, ["text_by", "reply_token"]);
+    text_by.as_deref() == Some("hub") || token.is_some()
 }
 
 pub(super) fn event_announcement(

@@ -82,7 +82,7 @@ pub enum AutoAnswerMode {
     Accept,
     /// Every confirmation is rejected. A clarification is answered with no or with its default.
     Reject,
-    /// Nothing is answered, whatever is typed. Each question times out.
+    /// No question is answered, even if somebody types an answer. Each question times out.
     LetExpire,
 }
 

@@ -225,8 +225,8 @@ impl Person {
         }
     }
 
-    /// Waits for the answer to a question. While the hub does not answer, tries again until the deadline. Whatever is not a
-    /// person's answer is a no.
+    /// Waits for the answer to a question. While the hub does not answer, retries until the deadline. Anything but a
+    /// person's answer counts as a no.
     pub(crate) async fn wait(
         &self,
         hub_session: &str,

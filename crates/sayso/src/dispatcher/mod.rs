@@ -41,7 +41,7 @@ pub(crate) type ReplySender = oneshot::Sender<Result<CallReply, Error>>;
 
 type StartReplySender = oneshot::Sender<Result<OpenSession, Error>>;
 
-/// Who speaks: a session, and one of its producers or the main one.
+/// Identifies a speaker: a session, and the producer that speaks in it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SpeakerKey {
     pub(crate) session: SessionId,

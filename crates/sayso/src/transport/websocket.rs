@@ -516,7 +516,7 @@ impl ReplyOutcome {
     }
 }
 
-/// Reads a receipt. Its canonical text is computed again, because that is what the hub signed.
+/// Reads a receipt. Its canonical text is recomputed, because that is what the hub signed.
 fn read_receipt(receipt: &JsonValue<'_>, signature: Option<Cow<'_, str>>) -> Option<Box<SignedReceipt>> {
     let text = seal::canonicalize(receipt).ok()?.into();
     Some(Box::new(SignedReceipt { text, signature: signature.map(|signature| signature.as_ref().into()) }))

@@ -329,7 +329,7 @@ pub(crate) async fn reported_states_use_the_agents_summaries(mut fixture: HubFix
     let events = fixture.listener.events_until("session.completed").await;
     let describe = |event: &Value| match event["to_state"].as_str() {
         // The hub writes the summaries of its own state changes.
-        Some(state) if event["extensions"]["sayso"]["words"] == "hub" => format!("{state}: hub"),
+        Some(state) if event["extensions"]["sayso"]["text_by"] == "hub" => format!("{state}: hub"),
         Some(state) => format!("{state}: {}", event["summary_normal"].as_str().unwrap_or_default()),
         None => event["type"].as_str().unwrap().trim_start_matches("aaep:agent.").to_owned(),
     };

@@ -203,7 +203,7 @@ impl RevokedCookies {
         self.by_token.retain(|_, until| is_unexpired(*until));
     }
 
-    /// Appends the entry with this nonce to the file. Without a nonce, writes the whole file again.
+    /// Appends the entry with this nonce to the file. Without a nonce, rewrites the whole file.
     fn store(&self, new_nonce: Option<&[u8; NONCE_BYTES]>) -> std::io::Result<()> {
         let Some(path) = &self.file else { return Ok(()) };
         let Some((nonce, cookie)) = new_nonce.and_then(|nonce| self.by_nonce.get_key_value(nonce)) else {

@@ -298,8 +298,8 @@ impl ReferenceQuestion<'_> {
         self.line.text_at(&format!("/extensions/sayso/{member}"))
     }
 
-    /// Returns whether this is an unspent acceptance of exactly this call, as far as the question specifies
-    /// it.
+    /// Returns whether this is an unspent acceptance of this call. Only what the question specifies about the call is
+    /// compared.
     fn covers(&self, call: &RecordingLine) -> bool {
         let digest = call.text_at("/extensions/sayso/action_digest");
         matches!(self.status, ReferenceStatus::Accepted { .. })

@@ -8,7 +8,8 @@
 //! - `weather`: the weather, and the question about a place.
 //! - `unsuccessful`: a missing tool, a hand-off, a cancellation.
 //!
-//! The placeholders `{amount}`, `{euros}`, `{recipient}` and `{place}` stand for details of the request.
+//! Placeholders stand for details of the request: `{amount}` is the number alone, such as 20; `{euros}` is the amount with its unit, such
+//! as "20 euros"; `{recipient}` is the name of a person, and `{place}` that of a place.
 
 mod account;
 mod common;

@@ -7,7 +7,7 @@ use super::{AskedSide, Listener, World};
 const SHORT_TIMEOUT: &str = "[consent]\ntimeout_seconds = 2";
 
 #[test]
-fn a_hub_that_stays_away_means_no() {
+fn an_unreachable_hub_means_no() {
     let mut world = World::start_with(AskedSide::Buyer, SHORT_TIMEOUT, |hub| hub.address.clone());
     let mut person = Listener::connect(&world.hub);
     let session = world.negotiate();

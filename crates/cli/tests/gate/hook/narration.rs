@@ -14,7 +14,7 @@ fn texts(heard: &[(String, String)]) -> Vec<&str> {
 }
 
 #[test]
-fn a_whole_session_is_heard_and_each_thing_once() {
+fn every_event_of_a_session_is_heard_once() {
     let fixture = HookFixture::start();
     let mut listener = fixture.listen();
     let message = |id: &str, text: &str| {

@@ -59,7 +59,7 @@ impl GateCore {
         }
         let envelope = RpcEnvelope::read(message);
         // The host may take any such message for the answer to a request that the gate does not connect with it, for example because
-        // the id is a text instead of a number.
+        // the id is a string instead of a number.
         if may_list_tools(message) && !self.is_list_answer(&envelope) {
             self.tools.forget();
         }

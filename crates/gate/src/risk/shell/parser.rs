@@ -42,7 +42,7 @@ impl Word {
         }
     }
 
-    /// Whether nobody knows if this is an option.
+    /// Whether this may turn out to be an option.
     pub(super) fn may_become_option(&self) -> bool {
         matches!(self, Self::Dynamic(beginning) if beginning.is_empty() || beginning.starts_with('-'))
     }

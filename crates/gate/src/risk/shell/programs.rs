@@ -336,7 +336,7 @@ fn assess_wrapped(wrapper: &str, arguments: &[Word], context: ShellContext<'_>) 
     }
     let mut words = rest.to_vec();
     if wrapper == "xargs" {
-        // It adds arguments from its input, which nobody knows.
+        // It adds arguments from its input, which is unknown.
         words.push(Word::Dynamic(String::new()));
     }
     assessment.max(assess_words(&words, context.deeper()))

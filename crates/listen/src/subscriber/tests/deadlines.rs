@@ -161,7 +161,7 @@ fn the_hubs_text_about_a_state_is_replaced_by_local_text() {
             r#""urgency":"normal","from_state":"{from}","to_state":"{to}","summary_terse":"Short.","summary_normal":"The given text.","extensions":{{"sayso":{{{mark}}}}}"#
         )
     };
-    let mark = r#""words":"hub""#;
+    let mark = r#""text_by":"hub""#;
     let mut harness = SubscriberHarness::new();
     assert_eq!(
         harness.receive("state.changed", &state_change("thinking", "thinking", mark)),
@@ -185,7 +185,7 @@ fn the_hubs_text_about_a_state_is_replaced_by_local_text() {
         "the outcome is not repeated"
     );
     // An agent's own text is announced as it is.
-    harness.receive("state.changed", &state_change("calling_tool", "deciding", r#""words":"agent""#));
+    harness.receive("state.changed", &state_change("calling_tool", "deciding", r#""text_by":"agent""#));
     assert_eq!(harness.advance(STATE_HOLD_MS), ["agent: The given text."]);
 }
 

@@ -202,7 +202,7 @@ fn the_agents_name_is_in_front_if_several_agents_work() {
 }
 
 #[test]
-fn a_stop_is_said_once() {
+fn a_stop_is_announced_once() {
     let stopped = |more: &str| {
         format!(
             r#""cancelled_by":"user","summary_normal":"The session was stopped.{more}","extensions":{{"sayso":{{"ended_by":"user"}}}}"#

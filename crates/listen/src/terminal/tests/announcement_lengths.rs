@@ -158,7 +158,7 @@ fn rows() -> Vec<(&'static str, Announcement)> {
             "a late join",
             event(
                 "state.changed",
-                r#""from_state":"thinking","to_state":"thinking","extensions":{"sayso":{"words":"hub","about":"Checking the balance."}}"#,
+                r#""from_state":"thinking","to_state":"thinking","extensions":{"sayso":{"text_by":"hub","about":"Checking the balance."}}"#,
             ),
         ),
         ("`details` of a session", working.reply("details")),

@@ -63,7 +63,7 @@ async fn if_missed_events_are_lost_the_current_status_is_announced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn announcements_held_before_a_loss_are_made_only_if_still_true() {
+async fn announcements_held_before_a_loss_are_printed_only_if_still_true() {
     let (mut unchanged, output) = new_listener(None);
     unchanged.handle_event(event(1, "state.changed", STATE_THINKING));
     let lines = reconnect(&mut unchanged, &output, true, vec![]).await;

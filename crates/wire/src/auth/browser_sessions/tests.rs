@@ -238,7 +238,7 @@ fn a_sign_out_is_appended_to_the_file() {
     sessions.revoke(&cookie, now, LIFETIME_MS, MAX_PER_TOKEN).1.unwrap();
     let stored = std::fs::read_to_string(&file).unwrap();
     let (damaged, added) = stored.split_once('\n').unwrap();
-    assert_eq!(damaged, "a damaged line", "the file is not written again");
+    assert_eq!(damaged, "a damaged line", "the file is not rewritten");
     assert_eq!(added, format!("{} 5000 {}\n", base64url::encode(&cookie.nonce), token()));
 }
 
@@ -291,7 +291,7 @@ fn a_failed_write_does_not_tell_the_browser_where_the_file_is() {
     let text = sessions.issue(&token(), now, &mut SystemRandom);
     let cookie = sessions.verify(&text, now, LIFETIME_MS).unwrap();
     std::fs::remove_dir_all(folder.path()).unwrap();
-    // The first sign-out is appended. With no sign-outs per token, the file is written again.
+    // The first sign-out is appended. With no sign-outs per token, the file is rewritten.
     for max_per_token in [MAX_PER_TOKEN, 0] {
         let (_, stored) = sessions.revoke(&cookie, now, LIFETIME_MS, max_per_token);
         assert_eq!(stored.unwrap_err().kind(), std::io::ErrorKind::NotFound);
