@@ -111,8 +111,8 @@ impl<T: AsRef<Event>> Shaper<T> {
         Self { rate_limiter, is_verbatim: true, ..Self::new(Arc::new(terms), limits) }
     }
 
-    /// Trusts the hints of a producer that already shapes its output. A chunk with the hint
-    /// `sentence` or `paragraph` is not held.
+    /// Trusts a producer that already shapes its events. A chunk with the hint `sentence` or
+    /// `paragraph` is not held, and progress is merged only if the rate, the pace or the load needs it.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -211,7 +211,10 @@ impl<T: AsRef<Event>> Shaper<T> {
             return self.push_text(event, chunk);
         }
         let held = HeldEvent::new(self.localize(event), self.log_position);
-        if self.progress.is_idle() && (held.kind != MergeKind::Progress || self.rate_limiter.can_hold()) {
+        let merges_progress = held.kind == MergeKind::Progress
+            && !self.cut_settings.trusts_hints
+            && !self.rate_limiter.can_hold();
+        if self.progress.is_idle() && !merges_progress {
             return self.enqueue(held);
         }
         for held in self.progress.push(held).into_iter().flatten() {
