@@ -504,3 +504,68 @@ impl ConcatText for Vec<(String, u64, String, bool)> {
         self.iter().map(|(text, ..)| text.as_str()).collect()
     }
 }
+
+fn percentages(listener: &ShapingListener) -> Vec<Value> {
+    let updates = listener.delivered.iter().filter(|delivered| delivered.name() == "progress.updated");
+    updates.map(|delivered| delivered.json()["progress"]["percent"].clone()).collect()
+}
+
+#[test]
+fn quick_progress_is_merged_for_every_listener() {
+    let mut agent = SampleAgent::default();
+    let mut listener = ShapingListener::new(ShapingTerms::default());
+    for (at, percent) in [(0, 10), (100, 11), (200, 12), (300, 14), (400, 15), (500, 16), (1399, 17)] {
+        listener.advance_to(START + at);
+        listener.push(&agent.progress(at, SESSION_A, percent));
+    }
+    // Five percent more are sent at once. What is less waits until one second after the last update.
+    assert_eq!(percentages(&listener), [10, 15]);
+    listener.advance_to(START + 1400);
+    assert_eq!(percentages(&listener), [10, 15, 17]);
+    assert_eq!(listener.delivered[2].json()["timestamp"], "2026-05-24T10:00:01.400Z");
+    // After a second without progress, an update is sent at once.
+    listener.advance_to(START + 2400);
+    listener.push(&agent.progress(2400, SESSION_A, 18));
+    assert_eq!(percentages(&listener), [10, 15, 17, 18]);
+    assert_eq!((listener.shaper.held_count(), listener.shaper.next_deadline()), (0, None));
+}
+
+#[test]
+fn held_progress_is_sent_before_the_next_event_of_its_session() {
+    let mut agent = SampleAgent::default();
+    for next in ["tool", "text", "question", "words", "complete", "end"] {
+        let mut listener = ShapingListener::new(ShapingTerms {
+            answers_confirmations: true,
+            boundaries: vec![Boundary::None],
+            ..ShapingTerms::default()
+        });
+        listener.push(&agent.progress(0, SESSION_A, 10));
+        listener.push(&agent.progress(1, SESSION_A, 11));
+        // Other sessions do not matter.
+        listener.push(&agent.tool(2, SESSION_B));
+        assert_eq!(percentages(&listener), [10]);
+        assert_eq!((listener.shaper.held_count(), listener.shaper.oldest_position()), (1, Some(0)));
+        let event = match next {
+            "tool" => agent.tool(3, SESSION_A),
+            "text" => agent.chunk(3, SESSION_A, "Done.", false),
+            "question" => agent.question(3, SESSION_A),
+            "words" => {
+                let update = json!({ "progress": { "percent": 11, "description": "Writing." } });
+                agent.event(3, SESSION_A, "progress.updated", update)
+            }
+            "complete" => agent.progress(3, SESSION_A, 100),
+            _ => agent.event(3, SESSION_A, "session.completed", json!({ "summary_normal": "Done." })),
+        };
+        listener.push(&event);
+        let expected = match next {
+            // The last update replaces the one that is held.
+            "complete" => vec![json!(10), json!(100)],
+            "words" => vec![json!(10), json!(11), json!(11)],
+            _ => vec![json!(10), json!(11)],
+        };
+        assert_eq!(percentages(&listener), expected, "{next}");
+        let last = listener.delivered.last().unwrap();
+        assert_eq!(last.event().envelope.event_id, event.envelope.event_id, "{next}");
+        assert_eq!(listener.shaper.held_count(), 0);
+    }
+}

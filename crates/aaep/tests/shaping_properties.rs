@@ -146,6 +146,76 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(cases(1000))]
+
+    #[test]
+    fn progress_is_merged_only_within_a_second_and_never_out_of_order(
+        steps in proptest::collection::vec((0_i64..700, 0_usize..2, 0_u64..8), 0..60),
+    ) {
+        let mut agent = SampleAgent::default();
+        let mut listener = ShapingListener::new(ShapingTerms::default());
+        let (mut now, mut percents, mut published) = (0, [0, 0], Vec::new());
+        for (gap, session, step) in steps {
+            let name = ["sess_a1", "sess_b2"][session];
+            now += gap;
+            listener.advance_to(UnixMillis::new(now));
+            let event = match step {
+                7 => agent.tool(now, name),
+                6 => agent.event(now, name, "progress.updated", serde_json::json!({ "progress": { "description": "Reading." } })),
+                step => {
+                    percents[session] = (percents[session] + step).min(100);
+                    agent.progress(now, name, percents[session])
+                }
+            };
+            published.push((now, Arc::clone(&event)));
+            listener.push(&event);
+        }
+        listener.finish();
+        for session in ["sess_a1", "sess_b2"] {
+            let published: Vec<_> =
+                published.iter().filter(|(_, event)| event.envelope.session_id.as_str() == session).collect();
+            let delivered: Vec<_> = listener
+                .delivered
+                .iter()
+                .filter(|delivered| delivered.event().envelope.session_id.as_str() == session)
+                .collect();
+            // What is delivered is a part of what was published, in its order, at most a second later.
+            let mut rest = published.iter();
+            for delivered in &delivered {
+                let id = &delivered.event().envelope.event_id;
+                let mut skipped = Vec::new();
+                let found = rest.by_ref().find(|(_, event)| {
+                    skipped.push(event);
+                    event.envelope.event_id == *id
+                });
+                let Some((at, _)) = found else { return Err(TestCaseError::fail("it was delivered twice or out of order")) };
+                prop_assert!((at..=&(at + 1000)).contains(&&delivered.at.get()));
+                // Only progress was skipped, and only in favour of progress.
+                skipped.pop();
+                let is_progress = |event: &Event| matches!(event.payload, Payload::ProgressUpdated(_));
+                prop_assert!(skipped.is_empty() || is_progress(delivered.event()));
+                prop_assert!(skipped.iter().all(|event| is_progress(event)));
+            }
+            prop_assert!(rest.next().is_none(), "the last event was not delivered");
+            let percent = |delivered: &DeliveredEvent| match &delivered.event().payload {
+                Payload::ProgressUpdated(update) => update.progress.percent,
+                _ => None,
+            };
+            for (index, pair) in delivered.windows(2).enumerate() {
+                let (Some(before), Some(after)) = (percent(pair[0]), percent(pair[1])) else { continue };
+                let is_quick = pair[1].at.get() - pair[0].at.get() < 1000;
+                // Another event of the session ends the wait.
+                let is_ended = delivered
+                    .get(index + 2)
+                    .is_some_and(|next| percent(next).is_none() && next.at == pair[1].at);
+                let says_more = after >= 100.0 || after - before >= 5.0;
+                prop_assert!(!is_quick || is_ended || says_more, "{} after {}", after, before);
+            }
+        }
+    }
+}
+
 /// Returns terms with random boundaries.
 fn terms_with_random_boundaries(choices: &mut RandomChoices<'_>) -> ShapingTerms {
     let boundaries: &[Boundary] = match choices.below(6) {

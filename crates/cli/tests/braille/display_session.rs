@@ -159,7 +159,8 @@ fn a_table_contracts_the_text_and_the_answers_keep_their_keys() {
     // "the" and "knowledge" are one cell each.
     display.read_until("⠮ ⠅⠲");
     let token = agent.ask_confirmation();
-    display.wait_for("⠼⠁");
+    // "ask: local: Send 5 euros": the number 5 has its sign, and "Send" is contracted.
+    display.wait_for("⠁⠎⠅⠒ ⠇⠕⠉⠁⠇⠒ ⠠⠎⠢⠙ ⠼⠑");
     display.read_until("⠽⠑⠎ ⠝⠕");
     display.route("⠽⠑⠎");
     display.wait_for("⠉⠨⠑⠇ ⠽⠑⠎ ⠝⠕");
