@@ -221,12 +221,11 @@ fn without_tokens_the_sessions_of_one_agent_are_limited_and_those_of_a_part_of_t
 fn without_tokens_the_bytes_of_one_agent_are_limited_and_those_of_a_part_of_the_program_are_not() {
     let mut harness = harness_with(&HubLimits { bytes_per_minute: 4_096, ..HubLimits::default() });
     let ((local, bank), (_, post)) = (local_agent("bank"), local_agent("post"));
-    let mut start = |principal: &Principal, members: &str| match harness
-        .ask_hub(principal, start_command(members))
-    {
-        HubReply::SessionStarted { session_id } => session_id.as_str().to_owned(),
-        refusal => panic!("{refusal:?}"),
-    };
+    let mut start =
+        |principal: &Principal, members: &str| match harness.ask_hub(principal, start_command(members)) {
+            HubReply::SessionStarted { session_id } => session_id.as_str().to_owned(),
+            refusal => panic!("{refusal:?}"),
+        };
     let (first, second, other) = (start(&local, &bank), start(&local, &bank), start(&local, &post));
     let refusal: HubReply = LimitReached::AgentBytesPerMinute { max: 4_096 }.into();
     let is_refused = |reply: &HubReply| *reply == refusal;

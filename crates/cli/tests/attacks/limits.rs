@@ -195,7 +195,8 @@ fn without_tokens_one_agent_cannot_take_all_sessions() {
         let client = hub.client();
         // The person of a session decides which shard it belongs to.
         let start = |agent: &str, person: usize| {
-            let body = start_body_of(agent).replacen('{', &format!(r#"{{"requested_by":"user:{person}","#), 1);
+            let body =
+                start_body_of(agent).replacen('{', &format!(r#"{{"requested_by":"user:{person}","#), 1);
             client.post("/agent/v1/sessions", &body)
         };
         let sessions: Vec<_> = (0..5).map(|person| start("buggy", person).json_str("session_id")).collect();
@@ -214,9 +215,7 @@ fn without_tokens_one_agent_cannot_take_all_sessions() {
 fn without_tokens_one_agent_cannot_publish_without_limit() {
     let hub = HubProcess::start_in_memory_with(&["--hub-bytes-per-minute", "64KiB"]);
     let client = hub.client();
-    let start = |agent: &str| {
-        client.post("/agent/v1/sessions", &start_body_of(agent)).json_str("session_id")
-    };
+    let start = |agent: &str| client.post("/agent/v1/sessions", &start_body_of(agent)).json_str("session_id");
     let sessions = ["buggy", "buggy"].map(start);
     let events = vec![PROGRESS; 20].join("\n");
     // The limit may reset once, if a minute ends during the test.

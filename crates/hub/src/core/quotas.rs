@@ -16,8 +16,8 @@ use super::producers::SessionRole;
 use super::sessions::{KeyedRequest, LiveSession};
 use super::{Core, OwnedEntry, TurnContext};
 use crate::command::{HubReply, LimitReached, MalformedRequest};
-use crate::{AgentNaming, Principal};
 use crate::shards::{CountGuard, CountKind, CountRequest};
+use crate::{AgentNaming, Principal};
 
 impl Core {
     /// Starts to count the bytes of an agent's request in a session. Returns the account that they count for, or a reply if
@@ -281,8 +281,11 @@ pub(crate) struct RateLimit {
 
 /// Returns the limits of all agents together, one for each principal that listens.
 fn total_limits(principals: &BTreeSet<&str>, max: usize, refusal: &LimitReached) -> Vec<RateLimit> {
-    let limit =
-        |principal: &&str| RateLimit { key: format!("{SEPARATOR}{principal}"), max, refusal: refusal.clone() };
+    let limit = |principal: &&str| RateLimit {
+        key: format!("{SEPARATOR}{principal}"),
+        max,
+        refusal: refusal.clone(),
+    };
     principals.iter().map(limit).collect()
 }
 

@@ -86,14 +86,8 @@ impl HubHarness {
     pub(crate) fn crash_and_start_with(&mut self, limits: &HubLimits) {
         self.seed += 1;
         let random = random::seeded_byte_source(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        self.core = Core::new(
-            Box::new(self.disk.clone()),
-            Producer::new("hub"),
-            *limits,
-            random,
-            self.now,
-        )
-        .unwrap();
+        self.core =
+            Core::new(Box::new(self.disk.clone()), Producer::new("hub"), *limits, random, self.now).unwrap();
         self.queues.clear();
         self.connections.clear();
         self.replies.clear();
