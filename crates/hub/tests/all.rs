@@ -18,6 +18,7 @@ mod metrics;
 mod question_deadlines;
 mod rate_under_load;
 mod recovery;
+mod refusal_reasons;
 mod repeated_session_fields;
 mod reported_ends;
 mod request_limits;

@@ -110,37 +110,50 @@ fn a_new_subscription_resumes_after_an_event_that_is_still_stored() {
     }
 }
 
-#[test]
-fn only_the_events_after_the_last_one_are_replayed() {
-    for capabilities in ["{}", RATED, r#"{"coalesce_boundaries":["sentence"]}"#] {
-        let mut harness = HubHarness::new();
-        let (bank, ada) = (agent("bank"), listener("ada", &["agent:bank"]));
-        let (subscription, _) = harness.connect_listener(&ada, capabilities);
-        let session = harness.start(&bank);
-        let mut ids = Vec::new();
-        for number in 0..300 {
-            harness.advance_time(2_000);
-            let state = to_state(if number % 2 == 0 { "thinking" } else { "deciding" });
-            let published = harness.publish(&bank, &session, &[&state]);
-            let HubReply::EventsPublished { event_ids, .. } = published else { panic!("{published:?}") };
-            ids.extend(event_ids);
-        }
-        for missed in [0, 1, 2, 290] {
-            let last = ids[ids.len() - 1 - missed].to_string();
-            let connection = harness.attach(&ada, &subscription, Some(&last));
-            harness.advance_time(2_000);
-            let received: Vec<_> =
-                harness.take_events(connection).iter().map(|event| text_member(event, "event_id")).collect();
-            if capabilities == RATED {
-                // State changes are merged, so the last one is enough.
-                assert_eq!(received.last().is_some(), missed > 0, "{missed}");
-                assert!(missed == 0 || received.last().map(String::as_str) == ids.last().map(|id| &**id));
-            } else {
-                let expected: Vec<_> = ids[ids.len() - missed..].iter().map(ToString::to_string).collect();
-                assert_eq!(received, expected, "{capabilities} {missed}");
-            }
+/// Asserts that a listener with these capabilities that resumes after an event gets exactly what follows it.
+fn assert_later_events_are_replayed(capabilities: &str) {
+    let mut harness = HubHarness::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &["agent:bank"]));
+    let (subscription, _) = harness.connect_listener(&ada, capabilities);
+    let session = harness.start(&bank);
+    let mut ids = Vec::new();
+    for number in 0..300 {
+        harness.advance_time(2_000);
+        let state = to_state(if number % 2 == 0 { "thinking" } else { "deciding" });
+        let published = harness.publish(&bank, &session, &[&state]);
+        let HubReply::EventsPublished { event_ids, .. } = published else { panic!("{published:?}") };
+        ids.extend(event_ids);
+    }
+    for missed in [0, 1, 2, 290] {
+        let last = ids[ids.len() - 1 - missed].to_string();
+        let connection = harness.attach(&ada, &subscription, Some(&last));
+        harness.advance_time(2_000);
+        let received: Vec<_> =
+            harness.take_events(connection).iter().map(|event| text_member(event, "event_id")).collect();
+        if capabilities == RATED {
+            // State changes are merged, so the last one is enough.
+            assert_eq!(received.last().is_some(), missed > 0, "{missed}");
+            assert!(missed == 0 || received.last().map(String::as_str) == ids.last().map(|id| &**id));
+        } else {
+            let expected: Vec<_> = ids[ids.len() - missed..].iter().map(ToString::to_string).collect();
+            assert_eq!(received, expected, "{capabilities} {missed}");
         }
     }
+}
+
+#[test]
+fn only_the_events_after_the_last_one_are_replayed() {
+    assert_later_events_are_replayed("{}");
+}
+
+#[test]
+fn only_the_sentences_after_the_last_event_are_replayed() {
+    assert_later_events_are_replayed(r#"{"coalesce_boundaries":["sentence"]}"#);
+}
+
+#[test]
+fn only_the_merged_events_after_the_last_event_are_replayed() {
+    assert_later_events_are_replayed(RATED);
 }
 
 /// Returns a number that the hub's debug output gives for a field.
@@ -323,4 +336,41 @@ fn earlier_terms_are_stored_while_their_events_can_be_replayed_and_at_most_four(
         renegotiate(&mut harness, &subscription, 2);
         assert_eq!(stored_earlier_terms(&harness), expected, "{events}");
     }
+}
+
+/// An unfinished or finished sentence of the output `out_1`.
+fn output(text: &str, position: usize) -> String {
+    format!(
+        r#"{{"type":"aaep:agent.output.streaming","output_id":"out_1","chunk":"{text}","position":{position},"complete":false}}"#
+    )
+}
+
+#[test]
+fn a_late_listener_hears_the_rest_of_a_sentence_as_the_others_do() {
+    const SENTENCES: &str = r#"{"coalesce_boundaries":["sentence"]}"#;
+    let mut harness = HubHarness::new();
+    let bank = agent("bank");
+    let (_, early) = harness.connect_listener(&listener("ada", &[]), SENTENCES);
+    let session = harness.start(&bank);
+    harness.publish(&bank, &session, &[&to_state("writing_output"), &output("One. Two", 0)]);
+    harness.take_events(early);
+    // The scope is different, so this listener gets a group of its own, in the middle of a sentence.
+    let (_, late) = harness.connect_listener(&listener("ben", &["agent:bank"]), SENTENCES);
+    harness.take_events(late);
+    harness.publish(&bank, &session, &[&output(" three. Four", 8)]);
+    let heard_by_all = harness.take_events(early);
+    assert!(!heard_by_all.is_empty());
+    assert_eq!(harness.take_events(late), heard_by_all);
+}
+
+#[test]
+fn a_late_listener_with_a_rate_hears_no_earlier_events_again() {
+    let mut harness = HubHarness::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let session = harness.start(&bank);
+    harness.publish(&bank, &session, &[&to_state("thinking"), &to_state("deciding")]);
+    let (_, late) = harness.connect_listener(&ada, RATED);
+    let state = harness.take_events(late).len();
+    harness.advance_time(5_000);
+    assert_eq!(harness.take_events(late), [""; 0], "after the state of {state} events");
 }

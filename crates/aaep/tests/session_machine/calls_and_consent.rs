@@ -116,7 +116,7 @@ fn a_reversible_call_acts_on_the_question_of_its_own_producer() {
         let mut findings = Findings::new(ValidationMode::Strict);
         session.apply(&event_at(7, SessionEventBody::Completed), &mut findings);
         let unused = findings.list().iter().filter(|finding| finding.rule.id() == "AAEP-4.5.3-2");
-        let unused: Vec<_> = unused.map(|finding| finding.found.as_str()).collect();
+        let unused: Vec<_> = unused.map(|finding| finding.actual.as_str()).collect();
         assert_eq!(unused, [format!("{ignored_token} was accepted, but no call followed")]);
     }
 }
