@@ -26,6 +26,7 @@ mod retention;
 mod session_lifecycle;
 mod session_starts;
 mod several_agents;
+mod several_shards;
 mod simulation;
 mod state_rules;
 mod streamed_output;

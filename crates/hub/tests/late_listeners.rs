@@ -338,11 +338,22 @@ fn earlier_terms_are_stored_while_their_events_can_be_replayed_and_at_most_four(
     }
 }
 
-/// An unfinished or finished sentence of the output `out_1`.
-fn output(text: &str, position: usize) -> String {
-    format!(
-        r#"{{"type":"aaep:agent.output.streaming","output_id":"out_1","chunk":"{text}","position":{position},"complete":false}}"#
-    )
+/// Streams text of an output that continues.
+fn stream(harness: &mut HubHarness, agent: &Principal, session: &str, text: &str) {
+    let command = HubCommand::StreamOutput {
+        session: id(session),
+        output_id: None,
+        producer: None,
+        text: text.to_owned(),
+        language: None,
+        content_type: None,
+        coalesce_hint: None,
+        complete: false,
+        agent_reports_next_state: false,
+        idempotency_key: None,
+    };
+    let reply = harness.ask_hub(agent, command);
+    assert!(matches!(reply, HubReply::EventsPublished { .. }), "{reply:?}");
 }
 
 #[test]
@@ -352,12 +363,12 @@ fn a_late_listener_hears_the_rest_of_a_sentence_as_the_others_do() {
     let bank = agent("bank");
     let (_, early) = harness.connect_listener(&listener("ada", &[]), SENTENCES);
     let session = harness.start(&bank);
-    harness.publish(&bank, &session, &[&to_state("writing_output"), &output("One. Two", 0)]);
+    stream(&mut harness, &bank, &session, "One. Two");
     harness.take_events(early);
     // The scope is different, so this listener gets a group of its own, in the middle of a sentence.
     let (_, late) = harness.connect_listener(&listener("ben", &["agent:bank"]), SENTENCES);
     harness.take_events(late);
-    harness.publish(&bank, &session, &[&output(" three. Four", 8)]);
+    stream(&mut harness, &bank, &session, " three. Four");
     let heard_by_all = harness.take_events(early);
     assert!(!heard_by_all.is_empty());
     assert_eq!(harness.take_events(late), heard_by_all);
