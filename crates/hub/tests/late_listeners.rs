@@ -361,7 +361,7 @@ fn a_late_listener_hears_the_rest_of_a_sentence_as_the_others_do() {
     const SENTENCES: &str = r#"{"coalesce_boundaries":["sentence"]}"#;
     let mut harness = HubHarness::new();
     let bank = agent("bank");
-    let (_, early) = harness.connect_listener(&listener("ada", &[]), SENTENCES);
+    let (early_subscription, early) = harness.connect_listener(&listener("ada", &[]), SENTENCES);
     let session = harness.start(&bank);
     stream(&mut harness, &bank, &session, "One. Two");
     harness.take_events(early);
@@ -372,6 +372,73 @@ fn a_late_listener_hears_the_rest_of_a_sentence_as_the_others_do() {
     let heard_by_all = harness.take_events(early);
     assert!(!heard_by_all.is_empty());
     assert_eq!(harness.take_events(late), heard_by_all);
+    // The merged sentence has an id of its own, after which both resume.
+    let last = harness.last_id(early).unwrap();
+    let scope_of_all = listener("ada", &[]);
+    let early = harness.attach(&scope_of_all, &early_subscription, Some(&last));
+    stream(&mut harness, &bank, &session, " five. Six");
+    let heard_after = harness.take_events(early);
+    assert!(heard_after.iter().all(|event| !heard_by_all.contains(event)), "{heard_after:?}");
+    assert_eq!(harness.take_events(late), heard_after);
+}
+
+/// The terms of a listener that hears no progress.
+const WITHOUT_PROGRESS: &str = r#"{"coalesce_boundaries":["sentence"],"event_filters":{"include":["aaep:agent.*"],"exclude":["aaep:agent.progress.updated"]}}"#;
+
+#[test]
+fn missed_events_have_the_terms_of_their_time_and_later_events_the_new_terms() {
+    let ada = listener("ada", &[]);
+    let bank = agent("bank");
+    for (before, after) in [(0, 0), (0, 2), (1, 0), (2, 2)] {
+        let mut harness = HubHarness::new();
+        let (subscription, connection) = harness.connect_listener(&ada, "{}");
+        let session = harness.start(&bank);
+        let last = harness.last_id(connection).unwrap();
+        harness.send_without_reply(&ada, HubCommand::Detach { listener: connection, is_too_slow: false });
+        let publish_progress = |harness: &mut HubHarness, percent: usize| {
+            let progress = format!(
+                r#"{{"type":"aaep:agent.progress.updated","progress":{{"percent":{percent}}},"summary_normal":"{percent} percent."}}"#
+            );
+            harness.publish(&bank, &session, &[&progress]);
+        };
+        (0..before).for_each(|number| publish_progress(&mut harness, number));
+        let change = format!(
+            r#"{{"type":"subscription.renegotiate","subscription_id":"{subscription}","capabilities":{WITHOUT_PROGRESS}}}"#
+        );
+        harness.ask_hub(&ada, send_message(&change));
+        (0..after).for_each(|number| publish_progress(&mut harness, 50 + number));
+        let connection = harness.attach(&ada, &subscription, Some(&last));
+        let missed = harness.take_events(connection);
+        assert_eq!(event_types(&missed), vec!["progress.updated"; before], "{before} and {after}");
+        publish_progress(&mut harness, 99);
+        assert_eq!(harness.take_events(connection), [""; 0], "{before} and {after}");
+    }
+}
+
+#[test]
+fn text_that_is_held_because_of_earlier_terms_concerns_only_its_listener() {
+    let (ada, ben, bank) = (listener("ada", &[]), listener("ben", &[]), agent("bank"));
+    let groups = |harness: &HubHarness| debug_count(harness, "delivery_groups");
+    for is_renegotiated in [false, true] {
+        let mut harness = HubHarness::new();
+        let old_terms = r#"{"coalesce_boundaries":["sentence"]}"#;
+        let (subscription, connection) = harness.connect_listener(&ada, old_terms);
+        let new_terms = if is_renegotiated { WITHOUT_PROGRESS } else { old_terms };
+        harness.connect_listener(&ben, new_terms);
+        let session = harness.start(&bank);
+        stream(&mut harness, &bank, &session, "One. Two");
+        let last = harness.last_id(connection).unwrap();
+        harness.send_without_reply(&ada, HubCommand::Detach { listener: connection, is_too_slow: false });
+        if is_renegotiated {
+            let change = format!(
+                r#"{{"type":"subscription.renegotiate","subscription_id":"{subscription}","capabilities":{new_terms}}}"#
+            );
+            harness.ask_hub(&ada, send_message(&change));
+        }
+        assert_eq!(groups(&harness), 1);
+        harness.attach(&ada, &subscription, Some(&last));
+        assert_eq!(groups(&harness), 1 + usize::from(is_renegotiated));
+    }
 }
 
 #[test]

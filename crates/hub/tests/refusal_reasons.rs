@@ -32,7 +32,9 @@ fn a_refused_call_is_told_why_the_answer_does_not_cover_it() {
     harness.reply(&ada, &subscription, &token, "accept");
     let published = harness.publish(&bank, &session, &[&transfer("call_1")]);
     assert!(matches!(published, HubReply::EventsPublished { .. }), "{published:?}");
-    // The second call also repeats the id of an open call. Each finding keeps its own text.
+    let again = findings(&harness.publish(&bank, &session, &[&transfer("call_2")]));
+    assert!(again.len() == 1 && again[0].2.contains("already used"), "{again:?}");
+    // This call also repeats the id of an open call. Each finding keeps its own text.
     let repeated = findings(&harness.publish(&bank, &session, &[&transfer("call_1")]));
     for (rule, pointer, text) in &repeated {
         let is_about_consent = text.contains("already used");
@@ -61,6 +63,32 @@ fn a_result_of_a_call_that_nobody_made_is_not_blamed_on_another_agent() {
     assert!(of_other[0].2.contains("\"bank\" made this call"), "{of_other:?}");
     let of_nobody = findings(&harness.publish(&bank, &session, &[&completed("send")]));
     assert!(of_nobody.iter().all(|(_, _, text)| !text.contains("made this call")), "{of_nobody:?}");
+}
+
+#[test]
+fn only_the_labels_of_choices_must_be_visible() {
+    let mut harness = HubHarness::new();
+    let bank = agent("bank");
+    harness.connect_listener(&listener("ada", &[]), REPLY_CAPABILITIES);
+    let session = harness.start(&bank);
+    let mut ask = |member: &str| {
+        let text = format!(
+            r#"{{"question":"Which one?","timeout_seconds":60,"{member}":[{{"id":"a","label":"A"}},{{"id":"b","label":" "}}]}}"#
+        );
+        let command = hub::command::HubCommand::Ask {
+            session: id(&session),
+            body: text.into(),
+            is_clarification: true,
+            idempotency_key: None,
+        };
+        harness.ask_hub(&bank, command)
+    };
+    let refused = findings(&ask("choices"));
+    assert_eq!(refused[0].1, "/choices/1/label", "{refused:?}");
+    let other = ask("x_notes");
+    let is_about_label =
+        matches!(&other, HubReply::RuleViolations(findings) if findings[0].pointer.ends_with("/label"));
+    assert!(!is_about_label, "{other:?}");
 }
 
 #[test]
