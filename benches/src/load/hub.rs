@@ -50,6 +50,8 @@ impl BenchHub {
             "--hub-total-criticals-per-minute",
             "1000000",
         ]);
+        // All agents of the benchmark have the same id, so they count as one agent.
+        command.args(["--hub-sessions-per-principal", "1000000", "--hub-bytes-per-minute", "1024TiB"]);
         command.arg("--hub-shards").arg(shards.to_string());
         let mut folder = None;
         match store {

@@ -37,7 +37,7 @@ impl Default for HandoffLimits {
 pub struct HubLimits {
     /// Maximum number of open sessions.
     pub sessions: usize,
-    /// Maximum number of open sessions per token. Not checked for callers without a token.
+    /// Maximum number of open sessions per token; without tokens, per agent. Not checked for agents in the hub's own process.
     pub sessions_per_principal: usize,
     /// Maximum number of open subscriptions.
     pub subscriptions: usize,
@@ -61,8 +61,8 @@ pub struct HubLimits {
     pub bytes_per_request: usize,
     /// Size of the events and stored replies of one turn, in bytes, above which further requests wait for the next turn.
     pub bytes_per_turn: usize,
-    /// Maximum number of bytes, with envelopes, that one token may publish per minute. Not checked for callers without a
-    /// token.
+    /// Maximum number of bytes, with envelopes, that one token may publish per minute; without tokens, one agent. Not checked
+    /// for agents in the hub's own process.
     pub bytes_per_minute: usize,
     /// Maximum number of characters of each name and each value in a session's `producer` and `localization_hints`, which
     /// are copied into every event.

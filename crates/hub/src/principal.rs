@@ -119,8 +119,7 @@ impl Principal {
         }
     }
 
-    /// Whether the principal presented a token. Limits per token apply neither to [`Self::local`] nor to an agent in the
-    /// hub's own process.
+    /// Whether the principal presented a token.
     pub fn has_token(&self) -> bool {
         self.token_digest.is_some()
     }
@@ -147,6 +146,11 @@ impl Principal {
             Some(digest) => format!("{}#{digest}", self.name),
             None => self.name.to_string(),
         }
+    }
+
+    /// Whether a stored owner is a token.
+    pub(crate) fn is_token_owner(stored: &str) -> bool {
+        stored.contains('#')
     }
 
     /// Whether this is the stored owner. Does the same as comparing with [`Self::owner`], without building the text

@@ -662,6 +662,20 @@ pub enum LimitReached {
         /// The limit.
         max: usize,
     },
+    /// Open sessions of one agent without a token.
+    #[error("an agent without a token may have at most {max} open sessions; end one of them first")]
+    SessionsPerAgent {
+        /// The limit.
+        max: usize,
+    },
+    /// Bytes that one agent without a token publishes, per minute.
+    #[error(
+        "an agent without a token may publish at most {max} bytes in a minute; nothing was published, try again later"
+    )]
+    AgentBytesPerMinute {
+        /// The limit.
+        max: usize,
+    },
     /// Bytes that one token publishes, per minute.
     #[error("a token may publish at most {max} bytes in a minute; nothing was published, try again later")]
     BytesPerMinute {

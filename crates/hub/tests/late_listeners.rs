@@ -110,37 +110,50 @@ fn a_new_subscription_resumes_after_an_event_that_is_still_stored() {
     }
 }
 
-#[test]
-fn only_the_events_after_the_last_one_are_replayed() {
-    for capabilities in ["{}", RATED, r#"{"coalesce_boundaries":["sentence"]}"#] {
-        let mut harness = HubHarness::new();
-        let (bank, ada) = (agent("bank"), listener("ada", &["agent:bank"]));
-        let (subscription, _) = harness.connect_listener(&ada, capabilities);
-        let session = harness.start(&bank);
-        let mut ids = Vec::new();
-        for number in 0..300 {
-            harness.advance_time(2_000);
-            let state = to_state(if number % 2 == 0 { "thinking" } else { "deciding" });
-            let published = harness.publish(&bank, &session, &[&state]);
-            let HubReply::EventsPublished { event_ids, .. } = published else { panic!("{published:?}") };
-            ids.extend(event_ids);
-        }
-        for missed in [0, 1, 2, 290] {
-            let last = ids[ids.len() - 1 - missed].to_string();
-            let connection = harness.attach(&ada, &subscription, Some(&last));
-            harness.advance_time(2_000);
-            let received: Vec<_> =
-                harness.take_events(connection).iter().map(|event| text_member(event, "event_id")).collect();
-            if capabilities == RATED {
-                // State changes are merged, so the last one is enough.
-                assert_eq!(received.last().is_some(), missed > 0, "{missed}");
-                assert!(missed == 0 || received.last().map(String::as_str) == ids.last().map(|id| &**id));
-            } else {
-                let expected: Vec<_> = ids[ids.len() - missed..].iter().map(ToString::to_string).collect();
-                assert_eq!(received, expected, "{capabilities} {missed}");
-            }
+/// Asserts that a listener with these capabilities that resumes after an event gets exactly what follows it.
+fn assert_later_events_are_replayed(capabilities: &str) {
+    let mut harness = HubHarness::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &["agent:bank"]));
+    let (subscription, _) = harness.connect_listener(&ada, capabilities);
+    let session = harness.start(&bank);
+    let mut ids = Vec::new();
+    for number in 0..300 {
+        harness.advance_time(2_000);
+        let state = to_state(if number % 2 == 0 { "thinking" } else { "deciding" });
+        let published = harness.publish(&bank, &session, &[&state]);
+        let HubReply::EventsPublished { event_ids, .. } = published else { panic!("{published:?}") };
+        ids.extend(event_ids);
+    }
+    for missed in [0, 1, 2, 290] {
+        let last = ids[ids.len() - 1 - missed].to_string();
+        let connection = harness.attach(&ada, &subscription, Some(&last));
+        harness.advance_time(2_000);
+        let received: Vec<_> =
+            harness.take_events(connection).iter().map(|event| text_member(event, "event_id")).collect();
+        if capabilities == RATED {
+            // State changes are merged, so the last one is enough.
+            assert_eq!(received.last().is_some(), missed > 0, "{missed}");
+            assert!(missed == 0 || received.last().map(String::as_str) == ids.last().map(|id| &**id));
+        } else {
+            let expected: Vec<_> = ids[ids.len() - missed..].iter().map(ToString::to_string).collect();
+            assert_eq!(received, expected, "{capabilities} {missed}");
         }
     }
+}
+
+#[test]
+fn only_the_events_after_the_last_one_are_replayed() {
+    assert_later_events_are_replayed("{}");
+}
+
+#[test]
+fn only_the_sentences_after_the_last_event_are_replayed() {
+    assert_later_events_are_replayed(r#"{"coalesce_boundaries":["sentence"]}"#);
+}
+
+#[test]
+fn only_the_merged_events_after_the_last_event_are_replayed() {
+    assert_later_events_are_replayed(RATED);
 }
 
 /// Returns a number that the hub's debug output gives for a field.
@@ -323,4 +336,119 @@ fn earlier_terms_are_stored_while_their_events_can_be_replayed_and_at_most_four(
         renegotiate(&mut harness, &subscription, 2);
         assert_eq!(stored_earlier_terms(&harness), expected, "{events}");
     }
+}
+
+/// Streams text of an output that continues.
+fn stream(harness: &mut HubHarness, agent: &Principal, session: &str, text: &str) {
+    let command = HubCommand::StreamOutput {
+        session: id(session),
+        output_id: None,
+        producer: None,
+        text: text.to_owned(),
+        language: None,
+        content_type: None,
+        coalesce_hint: None,
+        complete: false,
+        agent_reports_next_state: false,
+        idempotency_key: None,
+    };
+    let reply = harness.ask_hub(agent, command);
+    assert!(matches!(reply, HubReply::EventsPublished { .. }), "{reply:?}");
+}
+
+#[test]
+fn a_late_listener_hears_the_rest_of_a_sentence_as_the_others_do() {
+    const SENTENCES: &str = r#"{"coalesce_boundaries":["sentence"]}"#;
+    let mut harness = HubHarness::new();
+    let bank = agent("bank");
+    let (early_subscription, early) = harness.connect_listener(&listener("ada", &[]), SENTENCES);
+    let session = harness.start(&bank);
+    stream(&mut harness, &bank, &session, "One. Two");
+    harness.take_events(early);
+    // The scope is different, so this listener gets a group of its own, in the middle of a sentence.
+    let (_, late) = harness.connect_listener(&listener("ben", &["agent:bank"]), SENTENCES);
+    harness.take_events(late);
+    stream(&mut harness, &bank, &session, " three. Four");
+    let heard_by_all = harness.take_events(early);
+    assert!(!heard_by_all.is_empty());
+    assert_eq!(harness.take_events(late), heard_by_all);
+    // The merged sentence has an id of its own, after which both resume.
+    let last = harness.last_id(early).unwrap();
+    let scope_of_all = listener("ada", &[]);
+    let early = harness.attach(&scope_of_all, &early_subscription, Some(&last));
+    stream(&mut harness, &bank, &session, " five. Six");
+    let heard_after = harness.take_events(early);
+    assert!(heard_after.iter().all(|event| !heard_by_all.contains(event)), "{heard_after:?}");
+    assert_eq!(harness.take_events(late), heard_after);
+}
+
+/// The terms of a listener that hears no progress.
+const WITHOUT_PROGRESS: &str = r#"{"coalesce_boundaries":["sentence"],"event_filters":{"include":["aaep:agent.*"],"exclude":["aaep:agent.progress.updated"]}}"#;
+
+#[test]
+fn missed_events_have_the_terms_of_their_time_and_later_events_the_new_terms() {
+    let ada = listener("ada", &[]);
+    let bank = agent("bank");
+    for (before, after) in [(0, 0), (0, 2), (1, 0), (2, 2)] {
+        let mut harness = HubHarness::new();
+        let (subscription, connection) = harness.connect_listener(&ada, "{}");
+        let session = harness.start(&bank);
+        let last = harness.last_id(connection).unwrap();
+        harness.send_without_reply(&ada, HubCommand::Detach { listener: connection, is_too_slow: false });
+        let publish_progress = |harness: &mut HubHarness, percent: usize| {
+            let progress = format!(
+                r#"{{"type":"aaep:agent.progress.updated","progress":{{"percent":{percent}}},"summary_normal":"{percent} percent."}}"#
+            );
+            harness.publish(&bank, &session, &[&progress]);
+        };
+        (0..before).for_each(|number| publish_progress(&mut harness, number));
+        let change = format!(
+            r#"{{"type":"subscription.renegotiate","subscription_id":"{subscription}","capabilities":{WITHOUT_PROGRESS}}}"#
+        );
+        harness.ask_hub(&ada, send_message(&change));
+        (0..after).for_each(|number| publish_progress(&mut harness, 50 + number));
+        let connection = harness.attach(&ada, &subscription, Some(&last));
+        let missed = harness.take_events(connection);
+        assert_eq!(event_types(&missed), vec!["progress.updated"; before], "{before} and {after}");
+        publish_progress(&mut harness, 99);
+        assert_eq!(harness.take_events(connection), [""; 0], "{before} and {after}");
+    }
+}
+
+#[test]
+fn text_that_is_held_because_of_earlier_terms_concerns_only_its_listener() {
+    let (ada, ben, bank) = (listener("ada", &[]), listener("ben", &[]), agent("bank"));
+    let groups = |harness: &HubHarness| debug_count(harness, "delivery_groups");
+    for is_renegotiated in [false, true] {
+        let mut harness = HubHarness::new();
+        let old_terms = r#"{"coalesce_boundaries":["sentence"]}"#;
+        let (subscription, connection) = harness.connect_listener(&ada, old_terms);
+        let new_terms = if is_renegotiated { WITHOUT_PROGRESS } else { old_terms };
+        harness.connect_listener(&ben, new_terms);
+        let session = harness.start(&bank);
+        stream(&mut harness, &bank, &session, "One. Two");
+        let last = harness.last_id(connection).unwrap();
+        harness.send_without_reply(&ada, HubCommand::Detach { listener: connection, is_too_slow: false });
+        if is_renegotiated {
+            let change = format!(
+                r#"{{"type":"subscription.renegotiate","subscription_id":"{subscription}","capabilities":{new_terms}}}"#
+            );
+            harness.ask_hub(&ada, send_message(&change));
+        }
+        assert_eq!(groups(&harness), 1);
+        harness.attach(&ada, &subscription, Some(&last));
+        assert_eq!(groups(&harness), 1 + usize::from(is_renegotiated));
+    }
+}
+
+#[test]
+fn a_late_listener_with_a_rate_hears_no_earlier_events_again() {
+    let mut harness = HubHarness::new();
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let session = harness.start(&bank);
+    harness.publish(&bank, &session, &[&to_state("thinking"), &to_state("deciding")]);
+    let (_, late) = harness.connect_listener(&ada, RATED);
+    let state = harness.take_events(late).len();
+    harness.advance_time(5_000);
+    assert_eq!(harness.take_events(late), [""; 0], "after the state of {state} events");
 }

@@ -161,7 +161,7 @@ fn an_object_that_is_copied_into_every_event_is_limited_in_bytes() {
 #[test]
 fn the_sessions_of_one_token_are_limited() {
     let mut harness = harness_with(&HubLimits { sessions_per_principal: 2, ..HubLimits::default() });
-    let (bank, post, local) = (with_token(agent("bank")), with_token(agent("post")), agent("local"));
+    let (bank, post) = (with_token(agent("bank")), with_token(agent("post")));
     let new_bank_token = Principal { token_digest: Some(seal::Digest::of(b"new")), ..bank.clone() };
     let start = || start_command(r#""localization_hints":{"primary_language":"en"}"#);
     let first = harness.start(&bank);
@@ -173,13 +173,73 @@ fn the_sessions_of_one_token_are_limited() {
         harness.start(other);
         assert_eq!(harness.ask_hub(other, start()), refusal);
     }
-    for _ in 0..4 {
-        harness.start(&local);
-    }
     let end = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
     assert_published(&harness.publish(&bank, &first, &[end]));
     harness.start(&bank);
     assert_eq!(harness.ask_hub(&bank, start()), refusal);
+}
+
+/// The principal of everybody who has no token, and the members of a request that starts a session of this agent.
+fn local_agent(agent_id: &str) -> (Principal, String) {
+    let members =
+        format!(r#""producer":{{"agent_id":"{agent_id}"}},"localization_hints":{{"primary_language":"en"}}"#);
+    (Principal::local(), members)
+}
+
+#[test]
+fn without_tokens_the_sessions_of_one_agent_are_limited_and_those_of_a_part_of_the_program_are_not() {
+    let limits = HubLimits { sessions_per_principal: 2, ..HubLimits::default() };
+    let mut harness = harness_with(&limits);
+    let ((local, bank), (_, post)) = (local_agent("bank"), local_agent("post"));
+    let started = |reply: HubReply| match reply {
+        HubReply::SessionStarted { session_id } => Some(session_id),
+        refusal => {
+            assert_eq!(refusal, LimitReached::SessionsPerAgent { max: 2 }.into());
+            None
+        }
+    };
+    let first = started(harness.ask_hub(&local, start_command(&bank))).unwrap();
+    assert!(started(harness.ask_hub(&local, start_command(&post))).is_some());
+    assert!(started(harness.ask_hub(&local, start_command(&bank))).is_some());
+    assert!(started(harness.ask_hub(&local, start_command(&bank))).is_none());
+    // A restart does not change whose sessions are counted.
+    harness.crash_and_start_with(&limits);
+    assert!(started(harness.ask_hub(&local, start_command(&bank))).is_none());
+    assert!(started(harness.ask_hub(&local, start_command(&post))).is_some());
+    assert!(started(harness.ask_hub(&local, start_command(&post))).is_none());
+    let end = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
+    assert_published(&harness.publish(&local, first.as_str(), &[end]));
+    assert!(started(harness.ask_hub(&local, start_command(&bank))).is_some());
+
+    let program = Principal { naming: hub::AgentNaming::InProcess, ..agent("program") };
+    for _ in 0..5 {
+        harness.start(&program);
+    }
+}
+
+#[test]
+fn without_tokens_the_bytes_of_one_agent_are_limited_and_those_of_a_part_of_the_program_are_not() {
+    let mut harness = harness_with(&HubLimits { bytes_per_minute: 4_096, ..HubLimits::default() });
+    let ((local, bank), (_, post)) = (local_agent("bank"), local_agent("post"));
+    let mut start =
+        |principal: &Principal, members: &str| match harness.ask_hub(principal, start_command(members)) {
+            HubReply::SessionStarted { session_id } => session_id.as_str().to_owned(),
+            refusal => panic!("{refusal:?}"),
+        };
+    let (first, second, other) = (start(&local, &bank), start(&local, &bank), start(&local, &post));
+    let refusal: HubReply = LimitReached::AgentBytesPerMinute { max: 4_096 }.into();
+    let is_refused = |reply: &HubReply| *reply == refusal;
+    assert!((0..20).any(|_| is_refused(&harness.publish(&local, &first, &[PROGRESS]))));
+    assert!(is_refused(&harness.publish(&local, &second, &[PROGRESS])), "another session of the agent");
+    assert!(is_refused(&harness.ask_hub(&local, start_command(&bank))), "a new session of the agent");
+    assert_published(&harness.publish(&local, &other, &[PROGRESS]));
+    assert!(!is_refused(&harness.ask_hub(&local, start_command(&post))));
+
+    let program = Principal { naming: hub::AgentNaming::InProcess, ..agent("program") };
+    let session = harness.start(&program);
+    for _ in 0..20 {
+        assert_published(&harness.publish(&program, &session, &[PROGRESS]));
+    }
 }
 
 /// Starts a session for a person and returns its id.

@@ -207,3 +207,40 @@ fn an_output_beside_a_call_that_is_not_the_current_work_has_its_own_state() {
     fixture.publish(&[&change(None, "thinking")]);
     assert_eq!(fixture.publish(&[&chunk(0, "One.", false)]), ["writing_output", "output.streaming"]);
 }
+
+#[test]
+fn a_short_state_change_without_a_text_gets_a_sentence_and_the_state_that_listeners_heard() {
+    let mut fixture = Fixture::new();
+    let last_event =
+        |fixture: &Fixture| String::from_utf8(fixture.harness.disk.events().pop().unwrap().body).unwrap();
+    let padding = " ".repeat(200);
+    for (members, sentence) in [
+        (r#""to_state":"thinking""#.to_owned(), "The agent is thinking."),
+        (r#""producer":"bank","to_state":"idle""#.to_owned(), "The agent is idle."),
+        // Only short events are examined, because few events have no text.
+        (format!(r#"{padding}"to_state":"thinking""#), "thinking"),
+    ] {
+        fixture.publish(&[&format!(r#"{{"type":"aaep:agent.state.changed",{members}}}"#)]);
+        let event = last_event(&fixture);
+        assert_eq!(text_member(&event, "summary_normal"), sentence, "{event}");
+    }
+    let similar = r#"{"type":"aaep:agent.state.changed_again","to_state":"idle"}"#;
+    let reply = fixture.harness.publish(&fixture.bank, &fixture.session, &[similar]);
+    assert!(!matches!(reply, HubReply::EventsPublished { .. }), "{reply:?}");
+    // The hub announced the tool, so the agent does not know the state that listeners heard.
+    fixture.publish(&[&invoked("call_1")]);
+    fixture.publish(&[&completed("call_1")]);
+    let stale = r#"{"type":"aaep:agent.state.changed","from_state":"thinking","to_state":"deciding"}"#;
+    let before = last_state(&fixture.harness);
+    fixture.publish(&[stale]);
+    let event = last_event(&fixture);
+    assert_eq!(text_member(&event, "from_state"), before, "{event}");
+    assert_ne!(before, "thinking");
+}
+
+/// Returns the state of the last stored state change.
+fn last_state(harness: &HubHarness) -> String {
+    let events = harness.disk.events().into_iter().map(|event| String::from_utf8(event.body).unwrap());
+    let last = events.filter(|event| event.contains("agent.state.changed")).last();
+    text_member(&last.unwrap(), "to_state")
+}

@@ -65,7 +65,8 @@ const SCOPES: [MutationScope; 6] = [
         package: "hub",
         features: &[],
         paths: &["crates/hub/src/core"],
-        test_programs: &[("hub", "all")],
+        // What shards share is tested through the server.
+        test_programs: &[("hub", "all"), ("wire", "shards")],
         skipped_tests: &[],
     },
     MutationScope {

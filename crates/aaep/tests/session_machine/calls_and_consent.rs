@@ -95,3 +95,28 @@ fn a_completed_session_says_that_a_question_is_still_open() {
     let texts: Vec<_> = findings.list().iter().map(|finding| finding.actual.clone()).collect();
     assert!(texts.iter().any(|text| text.contains("is still open")), "{texts:?}");
 }
+
+#[test]
+fn a_reversible_call_acts_on_the_question_of_its_own_producer() {
+    for (caller, ignored_token) in [("planner", "rpl_2222222222222222"), ("payments", TOKEN)] {
+        let mut session = started_session();
+        let questions = [(TOKEN, "planner", 1), ("rpl_2222222222222222", "payments", 2)];
+        for (token, agent, second) in questions {
+            let bound = Confirmation { tool: Some("transfer"), action: token, ..confirmation(token) };
+            let body = SessionEventBody::Confirmation(Box::new(bound));
+            apply_ok(&mut session, &by_agent(agent, event_at(second, body)));
+        }
+        for (token, _, second) in questions {
+            let token = ReplyToken::parse(token).unwrap();
+            let reply = ConfirmationReply::new(token, Decision::Accept, subscription(), moment(second + 2));
+            session.apply_confirmation_reply(&reply, &mut Findings::new(ValidationMode::Strict));
+        }
+        apply_ok(&mut session, &by_agent(caller, event_at(5, invoked("transfer", None))));
+        apply_ok(&mut session, &by_agent(caller, event_at(6, completed("transfer", None))));
+        let mut findings = Findings::new(ValidationMode::Strict);
+        session.apply(&event_at(7, SessionEventBody::Completed), &mut findings);
+        let unused = findings.list().iter().filter(|finding| finding.rule.id() == "AAEP-4.5.3-2");
+        let unused: Vec<_> = unused.map(|finding| finding.actual.as_str()).collect();
+        assert_eq!(unused, [format!("{ignored_token} was accepted, but no call followed")]);
+    }
+}

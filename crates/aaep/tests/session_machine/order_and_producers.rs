@@ -59,3 +59,16 @@ fn a_producer_that_requested_a_handoff_is_handing_off() {
     apply_ok(&mut session, &event_at(2, SessionEventBody::Handoff));
     assert_eq!(session.state_of("planner"), Some(&AgentState::HandingOff));
 }
+
+#[test]
+fn output_need_not_be_announced_while_a_tool_runs_in_the_announced_state() {
+    for (state, expected) in [("calling_tool", None), ("thinking", Some("AAEP-9.3.1-2"))] {
+        let mut session = started_session();
+        apply_ok(&mut session, &event_at(1, state_change("idle", state)));
+        apply_ok(&mut session, &event_at(2, invoked("fetch", Some("call_1"))));
+        let mut findings = Findings::new(ValidationMode::Strict);
+        session.apply(&event_at(3, chunk(None, 0, false)), &mut findings);
+        let rules: Vec<_> = findings.list().iter().map(|finding| finding.rule.id()).collect();
+        assert_eq!(rules, Vec::from_iter(expected), "in the state {state}");
+    }
+}

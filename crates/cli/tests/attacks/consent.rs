@@ -1,15 +1,21 @@
 //! Attempts to start a dangerous call without a person's consent to exactly that call.
 
+use std::cell::RefCell;
+
 use serde_json::{Value, json};
 
 use testing::http::{EventStream, TestClient, TestResponse};
 use testing::hub::HubProcess;
 use testing::messages::REPLY_CAPABILITIES;
 
+use crate::serve::agent_websocket::AgentWebSocket;
+
 /// A hub, an agent with a session, and possibly a listener that can answer.
 struct Scenario {
-    _hub: HubProcess,
+    hub: HubProcess,
     client: TestClient,
+    /// The agent's WebSocket. Without it, the agent uses HTTP.
+    socket: Option<RefCell<AgentWebSocket>>,
     session: String,
     /// The listener's subscription id and event stream.
     listener: Option<(String, EventStream)>,
@@ -24,6 +30,13 @@ impl Scenario {
         Self::start(&[], true)
     }
 
+    /// Returns a scenario with an agent that uses HTTP, and one with an agent that uses a WebSocket.
+    fn with_listener_and_each_transport() -> [Self; 2] {
+        let mut over_websocket = Self::with_listener();
+        over_websocket.socket = Some(RefCell::new(AgentWebSocket::open(&over_websocket.hub)));
+        [Self::with_listener(), over_websocket]
+    }
+
     fn start(arguments: &[&str], has_listener: bool) -> Self {
         let hub = HubProcess::start_in_memory_with(arguments);
         let client = hub.client();
@@ -33,7 +46,7 @@ impl Scenario {
             (subscription, stream)
         });
         let session = client.start_session();
-        Self { _hub: hub, client, session, listener }
+        Self { hub, client, socket: None, session, listener }
     }
 
     /// Asks about a dangerous call. `changes` replaces members of the question, and `null` removes one.
@@ -51,6 +64,10 @@ impl Scenario {
     }
 
     fn ask_text(&self, body: &str) -> TestResponse {
+        if let Some(socket) = &self.socket {
+            let params = body.replacen('{', &format!(r#"{{"session_id":"{}","#, self.session), 1);
+            return over_websocket(socket, "session.ask", &params, 201);
+        }
         self.client.post(&format!("/agent/v1/sessions/{}/confirmations", self.session), body)
     }
 
@@ -80,8 +97,28 @@ impl Scenario {
     }
 
     fn publish(&self, event: &str) -> TestResponse {
+        if let Some(socket) = &self.socket {
+            let params = format!(r#"{{"session_id":"{}","event":{event}}}"#, self.session);
+            return over_websocket(socket, "session.event", &params, 200);
+        }
         self.client.post(&format!("/agent/v1/sessions/{}/events", self.session), event)
     }
+}
+
+/// Calls a method on a WebSocket. Returns the response that HTTP would give; `success` is its status if the call succeeds.
+fn over_websocket(
+    socket: &RefCell<AgentWebSocket>,
+    method: &str,
+    params: &str,
+    success: u16,
+) -> TestResponse {
+    let response = socket.borrow_mut().call_with_text(method, params);
+    let error = response.get("error");
+    let status = match error.map(|error| error["data"]["status"].as_u64()) {
+        None => success,
+        Some(status) => status.map_or(400, |status| u16::try_from(status).unwrap()),
+    };
+    TestResponse { status, head: String::new(), body: error.unwrap_or(&response["result"]).to_string() }
 }
 
 fn apply_changes(base: &Value, changes: &Value) -> Value {
@@ -102,44 +139,47 @@ fn assert_refused(response: &TestResponse, reason: &str) {
 
 #[test]
 fn an_honest_call_after_an_accepted_question_is_allowed_once() {
-    let scenario = Scenario::with_listener();
-    let token = scenario.ask_and_accept(&json!({}));
-    assert_eq!(scenario.call(&token, &json!({})).status, 200);
-    assert_refused(&scenario.call(&token, &json!({"tool_call_id": "call_2"})), "AAEP-4.3.1-3");
+    for scenario in Scenario::with_listener_and_each_transport() {
+        let token = scenario.ask_and_accept(&json!({}));
+        assert_eq!(scenario.call(&token, &json!({})).status, 200);
+        assert_refused(&scenario.call(&token, &json!({"tool_call_id": "call_2"})), "AAEP-4.3.1-3");
+    }
 }
 
 #[test]
 fn a_refused_call_says_nobody_was_asked_only_if_nobody_was() {
-    let scenario = Scenario::with_listener();
-    let without_token = |changes: &Value| {
-        let mut changes = changes.clone();
-        changes["reply_token"] = Value::Null;
-        scenario.call("", &changes)
-    };
-    assert_refused(&without_token(&json!({})), "nobody was asked");
-    let token = scenario.ask_and_accept(&json!({}));
-    assert_refused(
-        &without_token(&json!({"tool": "sned"})),
-        r#"the consent was for the tool \"send\"; this call is of \"sned\""#,
-    );
-    let as_text = json!({"arguments": {"amount": "5.0", "to": "Ben"}});
-    assert_refused(&without_token(&as_text), r#"the consent was for amount 5; this call has \"5.0\""#);
-    assert_eq!(scenario.call(&token, &json!({})).status, 200);
-    for again in [
-        without_token(&json!({"tool_call_id": "call_2"})),
-        scenario.call(&token, &json!({"tool_call_id": "call_2"})),
-    ] {
-        assert_refused(&again, "this answer was already used for a call");
+    for scenario in Scenario::with_listener_and_each_transport() {
+        let without_token = |changes: &Value| {
+            let mut changes = changes.clone();
+            changes["reply_token"] = Value::Null;
+            scenario.call("", &changes)
+        };
+        assert_refused(&without_token(&json!({})), "nobody was asked");
+        let token = scenario.ask_and_accept(&json!({}));
+        assert_refused(
+            &without_token(&json!({"tool": "sned"})),
+            r#"the consent was for the tool \"send\"; this call is of \"sned\""#,
+        );
+        let as_text = json!({"arguments": {"amount": "5.0", "to": "Ben"}});
+        assert_refused(&without_token(&as_text), r#"the consent was for amount 5; this call has \"5.0\""#);
+        assert_eq!(scenario.call(&token, &json!({})).status, 200);
+        for again in [
+            without_token(&json!({"tool_call_id": "call_2"})),
+            scenario.call(&token, &json!({"tool_call_id": "call_2"})),
+        ] {
+            assert_refused(&again, "this answer was already used for a call");
+        }
     }
 }
 
 #[test]
 fn an_answer_permits_one_call_even_if_the_call_needs_no_consent() {
-    let scenario = Scenario::with_listener();
-    let token = scenario.ask_and_accept(&json!({}));
-    let harmless = json!({"risk_level": "low", "irreversible": false});
-    assert_eq!(scenario.call(&token, &harmless).status, 200);
-    assert_refused(&scenario.call(&token, &json!({"tool_call_id": "call_2"})), "already used");
+    for scenario in Scenario::with_listener_and_each_transport() {
+        let token = scenario.ask_and_accept(&json!({}));
+        let harmless = json!({"risk_level": "low", "irreversible": false});
+        assert_eq!(scenario.call(&token, &harmless).status, 200);
+        assert_refused(&scenario.call(&token, &json!({"tool_call_id": "call_2"})), "already used");
+    }
 }
 
 #[test]
@@ -171,7 +211,8 @@ fn an_idempotency_key_never_answers_a_different_output_request() {
 
 #[test]
 fn silence_is_never_consent_to_a_high_risk() {
-    for scenario in [Scenario::without_listener(), Scenario::with_listener()] {
+    let with_listener = Scenario::with_listener_and_each_transport();
+    for scenario in with_listener.into_iter().chain([Scenario::without_listener()]) {
         let reversible_high_risk = json!({"irreversible": false, "default_decision": "accept"});
         assert_refused(&scenario.ask(&reversible_high_risk), "AAEP-6.4.1-4");
     }
@@ -192,28 +233,30 @@ fn a_default_of_accept_covers_no_dangerous_call() {
 
 #[test]
 fn consent_covers_only_the_risk_that_the_person_heard() {
-    let scenario = Scenario::with_listener();
-    for question in
-        [json!({"risk_level": "low"}), json!({"risk_level": "medium"}), json!({"risk_level": null})]
-    {
-        let token = scenario.ask_and_accept(&question);
-        assert_refused(&scenario.call(&token, &json!({})), "not told that the risk is high");
-    }
-    for question in [json!({"irreversible": false}), json!({"irreversible": null})] {
-        let token = scenario.ask_and_accept(&question);
-        assert_refused(&scenario.call(&token, &json!({})), "not told that the action cannot be undone");
+    for scenario in Scenario::with_listener_and_each_transport() {
+        for question in
+            [json!({"risk_level": "low"}), json!({"risk_level": "medium"}), json!({"risk_level": null})]
+        {
+            let token = scenario.ask_and_accept(&question);
+            assert_refused(&scenario.call(&token, &json!({})), "not told that the risk is high");
+        }
+        for question in [json!({"irreversible": false}), json!({"irreversible": null})] {
+            let token = scenario.ask_and_accept(&question);
+            assert_refused(&scenario.call(&token, &json!({})), "not told that the action cannot be undone");
+        }
     }
 }
 
 #[test]
 fn a_question_without_tool_and_arguments_covers_no_dangerous_call() {
-    let scenario = Scenario::with_listener();
-    for unbound in [json!({"tool": null, "arguments": null}), json!({"arguments": null})] {
-        let question = apply_changes(&unbound, &json!({"action": "Water the plants."}));
-        let token = scenario.ask_and_accept(&question);
-        for arguments in [json!({"amount": 5_000_000}), Value::Null] {
-            let call = scenario.call(&token, &json!({"arguments": arguments}));
-            assert_refused(&call, "named no tool and arguments");
+    for scenario in Scenario::with_listener_and_each_transport() {
+        for unbound in [json!({"tool": null, "arguments": null}), json!({"arguments": null})] {
+            let question = apply_changes(&unbound, &json!({"action": "Water the plants."}));
+            let token = scenario.ask_and_accept(&question);
+            for arguments in [json!({"amount": 5_000_000}), Value::Null] {
+                let call = scenario.call(&token, &json!({"arguments": arguments}));
+                assert_refused(&call, "named no tool and arguments");
+            }
         }
     }
 }
@@ -306,57 +349,73 @@ fn consent_expires() {
 
 #[test]
 fn a_member_that_binds_a_call_is_refused_if_it_is_given_twice() {
-    let scenario = Scenario::with_listener();
-    let question = |extra: &str| {
-        format!(
-            r#"{{"summary_normal":"May I?","action":"Send 5 euros.","consequence":"It is gone.","timeout_seconds":120,"default_decision":"reject","risk_level":"high","irreversible":true,"tool":"send","arguments":{{"amount":5}}{extra}}}"#
-        )
-    };
-    for (name, extra) in
-        [("arguments", r#","arguments":{"amount":5000000}"#), ("tool", r#","tool":"wipe_disk""#)]
-    {
-        let refused = scenario.ask_text(&question(extra));
-        let expected = format!("{name} is given twice");
-        assert!(refused.status == 400 && refused.body.contains(&expected), "{refused:?}");
+    for scenario in Scenario::with_listener_and_each_transport() {
+        let question = |extra: &str| {
+            format!(
+                r#"{{"summary_normal":"May I?","action":"Send 5 euros.","consequence":"It is gone.","timeout_seconds":120,"default_decision":"reject","risk_level":"high","irreversible":true,"tool":"send","arguments":{{"amount":5}}{extra}}}"#
+            )
+        };
+        for (name, extra) in
+            [("arguments", r#","arguments":{"amount":5000000}"#), ("tool", r#","tool":"wipe_disk""#)]
+        {
+            let refused = scenario.ask_text(&question(extra));
+            assert!(refused.status == 400 && refused.body.contains("twice"), "{name}: {refused:?}");
+        }
+        let token = scenario.ask_and_accept(&json!({}));
+        for (name, extra) in [
+            ("arguments", r#","arguments":{"amount":5000000}"#),
+            ("tool", r#","tool":"wipe_disk""#),
+            ("reply_token", r#","reply_token":"rpl_1""#),
+        ] {
+            let refused = scenario.publish(&format!(
+                r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_1","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{token}","arguments":{{"amount":5,"to":"Ben"}}{extra}}}"#
+            ));
+            assert!(refused.status == 400 && refused.body.contains("twice"), "{name}: {refused:?}");
+        }
+        assert_eq!(scenario.call(&token, &json!({})).status, 200, "the consent was not spent");
     }
-    let token = scenario.ask_and_accept(&json!({}));
-    for (name, extra) in [
-        ("arguments", r#","arguments":{"amount":5000000}"#),
-        ("tool", r#","tool":"wipe_disk""#),
-        ("reply_token", r#","reply_token":"rpl_1""#),
-    ] {
-        let refused = scenario.publish(&format!(
-            r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_1","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{token}","arguments":{{"amount":5,"to":"Ben"}}{extra}}}"#
-        ));
-        let expected = format!("{name} is given twice");
-        assert!(refused.status == 400 && refused.body.contains(&expected), "{refused:?}");
-    }
-    assert_eq!(scenario.call(&token, &json!({})).status, 200, "the consent was not spent");
 }
+
+/// Numbers that a double cannot hold exactly.
+const ROUNDED_NUMBERS: [&str; 5] = [
+    "9007199254740993.0",
+    "10000000000000000000001.0",
+    "0.1000000000000000055",
+    "1e-400",
+    "9007199254740993",
+];
 
 #[test]
 fn numbers_that_a_double_would_round_cannot_be_bound() {
-    let scenario = Scenario::with_listener();
-    let question = |amount: &str| {
-        format!(
-            r#"{{"summary_normal":"May I?","action":"Send {amount}.","consequence":"It is gone.","timeout_seconds":120,"default_decision":"reject","risk_level":"high","irreversible":true,"tool":"send","arguments":{{"amount":{amount}}}}}"#
-        )
-    };
-    for amount in [
-        "9007199254740993.0",
-        "10000000000000000000001.0",
-        "0.1000000000000000055",
-        "1e-400",
-        "9007199254740993",
-    ] {
-        let refused = scenario.ask_text(&question(amount));
-        assert!(
-            refused.status == 400 && refused.body.contains("write it as a string"),
-            "{amount}: {refused:?}"
-        );
-    }
-    for amount in ["9007199254740992", "0.10", "5e2", "1.25"] {
-        let opened = scenario.ask_text(&question(amount));
-        assert_eq!(opened.status, 201, "{amount}: {opened:?}");
+    for scenario in Scenario::with_listener_and_each_transport() {
+        let question = |amount: &str| {
+            format!(
+                r#"{{"summary_normal":"May I?","action":"Send {amount}.","consequence":"It is gone.","timeout_seconds":120,"default_decision":"reject","risk_level":"high","irreversible":true,"tool":"send","arguments":{{"amount":{amount}}}}}"#
+            )
+        };
+        for amount in ROUNDED_NUMBERS {
+            let refused = scenario.ask_text(&question(amount));
+            assert!(
+                refused.status == 400 && refused.body.contains("write it as a string"),
+                "{amount}: {refused:?}"
+            );
+        }
+        // A call with such a number is refused too, whatever the person agreed to.
+        let token = scenario.ask_and_accept(&json!({"arguments": {"amount": 9_007_199_254_740_992_u64}}));
+        let call = |amount: &str| {
+            scenario.publish(&format!(
+                r#"{{"type":"aaep:agent.tool.invoked","tool":"send","tool_call_id":"call_1","risk_level":"high","irreversible":true,"summary_normal":"Sending.","reply_token":"{token}","arguments":{{"amount":{amount}}}}}"#
+            ))
+        };
+        for amount in ROUNDED_NUMBERS {
+            let refused = call(amount);
+            let is_refused = [400, 422].contains(&refused.status);
+            assert!(is_refused && refused.body.contains("write it as a string"), "{amount}: {refused:?}");
+        }
+        assert_eq!(call("9007199254740992").status, 200, "the consent was not spent");
+        for amount in ["9007199254740992", "0.10", "5e2", "1.25"] {
+            let opened = scenario.ask_text(&question(amount));
+            assert_eq!(opened.status, 201, "{amount}: {opened:?}");
+        }
     }
 }

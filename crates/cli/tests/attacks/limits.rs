@@ -180,12 +180,50 @@ fn one_token_cannot_take_all_sessions() {
     shop.start_session();
     assert_eq!(publish(&bank, &sessions[0], END).status, 200);
     bank.start_session();
+}
 
-    // Without tokens, only the total counts.
-    let open_hub = HubProcess::start_in_memory_with(&["--hub-sessions-per-principal", "5"]);
-    for _ in 0..8 {
-        open_hub.client().start_session();
+/// The body that starts a session of this agent on a hub without tokens.
+fn start_body_of(agent_id: &str) -> String {
+    START.replacen('{', &format!(r#"{{"producer":{{"agent_id":"{agent_id}"}},"#), 1)
+}
+
+#[test]
+fn without_tokens_one_agent_cannot_take_all_sessions() {
+    for shards in ["1", "3"] {
+        let limits = ["--hub-sessions-per-principal", "5", "--hub-shards", shards];
+        let hub = HubProcess::start_in_memory_with(&limits);
+        let client = hub.client();
+        // The person of a session decides which shard it belongs to.
+        let start = |agent: &str, person: usize| {
+            let body =
+                start_body_of(agent).replacen('{', &format!(r#"{{"requested_by":"user:{person}","#), 1);
+            client.post("/agent/v1/sessions", &body)
+        };
+        let sessions: Vec<_> = (0..5).map(|person| start("buggy", person).json_str("session_id")).collect();
+        for person in 0..10 {
+            let refused = start("buggy", person);
+            assert_eq!(refused.status, 429, "{refused:?}");
+            assert!(refused.json_str("title").contains("without a token may have at most 5"), "{refused:?}");
+        }
+        assert_eq!(start("other", 0).status, 201);
+        assert_eq!(publish(&client, &sessions[0], END).status, 200);
+        assert_eq!(start("buggy", 7).status, 201);
     }
+}
+
+#[test]
+fn without_tokens_one_agent_cannot_publish_without_limit() {
+    let hub = HubProcess::start_in_memory_with(&["--hub-bytes-per-minute", "64KiB"]);
+    let client = hub.client();
+    let start = |agent: &str| client.post("/agent/v1/sessions", &start_body_of(agent)).json_str("session_id");
+    let sessions = ["buggy", "buggy"].map(start);
+    let events = vec![PROGRESS; 20].join("\n");
+    // The limit may reset once, if a minute ends during the test.
+    let refused = (0..64).map(|number| publish(&client, &sessions[number % 2], &events));
+    let refused = refused.into_iter().find(|reply| reply.status != 200).expect("a refused request");
+    assert_eq!(refused.status, 429, "{refused:?}");
+    assert!(refused.json_str("title").contains("65536 bytes in a minute"), "{refused:?}");
+    assert_eq!(publish(&client, &start("other"), PROGRESS).status, 200);
 }
 
 #[test]

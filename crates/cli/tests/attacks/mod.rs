@@ -2,9 +2,15 @@
 
 mod connections;
 mod consent;
+#[cfg(feature = "grpc")]
+mod grpc;
+mod handoffs;
+#[cfg(feature = "grpc")]
+mod http2;
 mod identity;
 mod limits;
 mod listening;
 mod serving;
 mod several_agents;
+mod shards;
 mod storage;

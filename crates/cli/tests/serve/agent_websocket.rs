@@ -66,9 +66,14 @@ impl AgentWebSocket {
 
     /// Calls a method and returns the complete response. Notifications that arrive in the meantime are queued.
     pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
+        self.call_with_text(method, &params.to_string())
+    }
+
+    /// Like [`Self::call`], for parameters that `Value` cannot hold.
+    pub(crate) fn call_with_text(&mut self, method: &str, params: &str) -> Value {
         self.call_count += 1;
         let id = self.call_count;
-        self.send_text(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());
+        self.send_text(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#));
         loop {
             let response = self.next();
             if response.get("id").is_some() {

@@ -9,6 +9,7 @@ use aaep::json::{JsonWriter, OwnedDoc, Tape, TapeWriter};
 use aaep::manifest::{self, ManifestDocument, ManifestError, TrustedKeys};
 use journal::{DamageLocation, JournalError};
 
+use super::quotas::UsageAccount;
 use super::restore::unreadable;
 use super::{Core, OwnedEntry, PostCommit, TurnContext};
 use crate::command::{HubReply, LimitReached, MalformedRequest};
@@ -121,7 +122,7 @@ impl Core {
         if !principal.can_publish() {
             return HubReply::Forbidden;
         }
-        if let Some(reply) = self.begin_request(principal, None, context) {
+        if let Some(reply) = self.begin_keyed_request(principal, None) {
             return reply;
         }
         let max = self.limits.manifest_bytes;
@@ -136,6 +137,10 @@ impl Core {
             Err(error) => return MalformedRequest::InvalidManifest(Box::new(error)).into(),
         };
         let agent: Arc<str> = manifest.document.manifest.agent_id.as_str().into();
+        let account = UsageAccount::of(principal, &agent);
+        if let Err(limit) = self.check_byte_rate(&account, context) {
+            return limit.into();
+        }
         if let Err(refusal) = self.check_manifest_allowed(principal, &agent, &manifest) {
             return refusal;
         }
@@ -147,7 +152,7 @@ impl Core {
             self.stage_manifest(agent.clone(), Some((manifest, record)));
         }
         let reply = HubReply::ManifestPublished { agent_id: agent, manifest_uri, is_verified };
-        self.finish_request(principal, None, &reply, context);
+        self.finish_request(principal, &account, None, &reply, context);
         reply
     }
 

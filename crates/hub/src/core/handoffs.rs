@@ -112,9 +112,10 @@ impl Core {
             let parts = [session.as_str().as_bytes(), body.source().as_bytes(), b"handoff"];
             (key, Digest::of_parts(parts))
         });
-        if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
-            return reply;
-        }
+        let account = match self.begin_request(principal, session, keyed_request.as_ref(), context) {
+            Ok(account) => account,
+            Err(reply) => return reply,
+        };
         // Only the owner of a session hands it off, because the session is its task.
         match self.session_role(principal, session) {
             Some(SessionRole::Owner) => {}
@@ -124,7 +125,7 @@ impl Core {
         match self.open_handoff(session, body, context) {
             Ok((reply_token, deadline)) => {
                 let reply = HubReply::QuestionOpened { reply_token, deadline };
-                self.finish_request(principal, keyed_request.as_ref(), &reply, context);
+                self.finish_request(principal, &account, keyed_request.as_ref(), &reply, context);
                 reply
             }
             Err(refusal) => refusal,

@@ -73,9 +73,10 @@ impl Core {
         context: &TurnContext,
     ) -> HubReply {
         let keyed_request = key.map(|key| (key, request.digest(session)));
-        if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
-            return reply;
-        }
+        let account = match self.begin_request(principal, session, keyed_request.as_ref(), context) {
+            Ok(account) => account,
+            Err(reply) => return reply,
+        };
         let Some(role) = self.session_role(principal, session) else {
             return self.missing_session(principal, session);
         };
@@ -126,7 +127,7 @@ impl Core {
         match self.emit(session, EventBatch::ForAgent(events, &role), context) {
             Ok(emitted) => {
                 let reply = emitted.into_reply();
-                self.finish_request(principal, keyed_request.as_ref(), &reply, context);
+                self.finish_request(principal, &account, keyed_request.as_ref(), &reply, context);
                 reply
             }
             Err(reply) => reply,

@@ -308,9 +308,10 @@ impl Core {
         let keyed_request = key.map(|key| {
             (key, Digest::of_parts([session.as_str().as_bytes(), body.source().as_bytes(), b"invitation"]))
         });
-        if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
-            return reply;
-        }
+        let account = match self.begin_request(principal, session, keyed_request.as_ref(), context) {
+            Ok(account) => account,
+            Err(reply) => return reply,
+        };
         match self.session_role(principal, session) {
             Some(SessionRole::Owner) => {}
             Some(SessionRole::Joined(_)) => return HubReply::Forbidden,
@@ -318,7 +319,7 @@ impl Core {
         }
         match self.stage_invitation(session, body, context) {
             Ok(reply) => {
-                self.finish_request(principal, keyed_request.as_ref(), &reply, context);
+                self.finish_request(principal, &account, keyed_request.as_ref(), &reply, context);
                 reply
             }
             Err(refusal) => refusal,
@@ -405,12 +406,13 @@ impl Core {
         let keyed_request = key.map(|key| {
             (key, Digest::of_parts([session.as_str().as_bytes(), body.source().as_bytes(), b"join"]))
         });
-        if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
-            return reply;
-        }
+        let account = match self.begin_request(principal, session, keyed_request.as_ref(), context) {
+            Ok(account) => account,
+            Err(reply) => return reply,
+        };
         match self.redeem_invitation(principal, session, body, context) {
             Ok(reply) => {
-                self.finish_request(principal, keyed_request.as_ref(), &reply, context);
+                self.finish_request(principal, &account, keyed_request.as_ref(), &reply, context);
                 reply
             }
             Err(refusal) => refusal,

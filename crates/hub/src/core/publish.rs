@@ -41,9 +41,10 @@ impl Core {
             (key, Digest::of_parts([session.as_str().as_bytes(), events.as_bytes(), b"events"]))
         });
         // Comes before the session lookup, because the original request may have ended the session.
-        if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
-            return reply;
-        }
+        let account = match self.begin_request(principal, session, keyed_request.as_ref(), context) {
+            Ok(account) => account,
+            Err(reply) => return reply,
+        };
         let Some(role) = self.session_role(principal, session) else {
             return self.missing_session(principal, session);
         };
@@ -53,7 +54,7 @@ impl Core {
         match self.emit(session, EventBatch::FromAgent(events, &role), context) {
             Ok(emitted) => {
                 let reply = emitted.into_reply();
-                self.finish_request(principal, keyed_request.as_ref(), &reply, context);
+                self.finish_request(principal, &account, keyed_request.as_ref(), &reply, context);
                 reply
             }
             Err(reply) => reply,

@@ -48,9 +48,10 @@ impl Core {
                 [session.as_str().as_bytes(), body.source().as_bytes(), &[u8::from(is_clarification)]];
             (key, Digest::of_parts(parts))
         });
-        if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
-            return reply;
-        }
+        let account = match self.begin_request(principal, session, keyed_request.as_ref(), context) {
+            Ok(account) => account,
+            Err(reply) => return reply,
+        };
         let Some(role) = self.session_role(principal, session) else {
             return self.missing_session(principal, session);
         };
@@ -63,7 +64,7 @@ impl Core {
         match self.open_question(session, &role, body, is_clarification, context) {
             Ok((reply_token, deadline)) => {
                 let reply = HubReply::QuestionOpened { reply_token, deadline };
-                self.finish_request(principal, keyed_request.as_ref(), &reply, context);
+                self.finish_request(principal, &account, keyed_request.as_ref(), &reply, context);
                 reply
             }
             Err(refusal) => {

@@ -4,7 +4,9 @@
 //! idempotency keys. So these limits count what the hub observes: the token that sent a request, the listeners that
 //! receive a question, and the bytes that a turn writes.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use aaep::SessionId;
 use aaep::json::{JsonKind, JsonValue};
@@ -13,38 +15,66 @@ use aaep::shaping::ShapingTerms;
 use super::producers::SessionRole;
 use super::sessions::{KeyedRequest, LiveSession};
 use super::{Core, OwnedEntry, TurnContext};
-use crate::Principal;
 use crate::command::{HubReply, LimitReached, MalformedRequest};
 use crate::shards::{CountGuard, CountKind, CountRequest};
+use crate::{AgentNaming, Principal};
 
 impl Core {
-    /// Starts to count the bytes of an agent's request. Returns a reply if the request must not be executed: its
-    /// idempotency key is too long or was used before, or its token has published too much in this minute.
+    /// Starts to count the bytes of an agent's request in a session. Returns the account that they count for, or a reply if
+    /// the request must not be executed: its idempotency key is too long or was used before, or its account has published
+    /// too much in this minute.
     pub(super) fn begin_request(
         &mut self,
         principal: &Principal,
+        session: &SessionId,
         keyed_request: Option<&KeyedRequest<'_>>,
         context: &TurnContext,
+    ) -> Result<UsageAccount, HubReply> {
+        if let Some(reply) = self.begin_keyed_request(principal, keyed_request) {
+            return Err(reply);
+        }
+        let agent = self.sessions.get(session).map_or("", |live| &live.agent);
+        let account = UsageAccount::of(principal, agent);
+        self.check_byte_rate(&account, context)?;
+        Ok(account)
+    }
+
+    /// Starts to count the bytes of an agent's request. Returns a reply if its idempotency key is too long or was used before.
+    pub(super) fn begin_keyed_request(
+        &mut self,
+        principal: &Principal,
+        keyed_request: Option<&KeyedRequest<'_>>,
     ) -> Option<HubReply> {
         self.staged.bytes_before_request = self.staged.bytes;
         let max = self.limits.idempotency_key_chars;
         if keyed_request.is_some_and(|(key, _)| key.chars().count() > max) {
             return Some(MalformedRequest::IdempotencyKeyTooLong { max }.into());
         }
-        // A repeated request publishes nothing, so it gets its reply even if the token has published too much.
-        if let Some(reply) = self.idempotent_reply(principal, keyed_request) {
-            return Some(reply);
-        }
+        // A repeated request publishes nothing, so it gets its reply even if too much was published.
+        self.idempotent_reply(principal, keyed_request)
+    }
+
+    /// Refuses a request if its account has published too much in this minute.
+    pub(super) fn check_byte_rate(
+        &self,
+        account: &UsageAccount,
+        context: &TurnContext,
+    ) -> Result<(), LimitReached> {
         let max = self.limits.bytes_per_minute;
-        let is_over_rate =
-            principal.has_token() && !self.shard.limits.bytes.allows(&principal.name, 1, max, context.now);
-        is_over_rate.then(|| LimitReached::BytesPerMinute { max }.into())
+        match account.key() {
+            Some(key) if !self.shard.limits.bytes.allows(&key, 1, max, context.now) => Err(match account {
+                UsageAccount::Agent(_) => LimitReached::AgentBytesPerMinute { max },
+                _ => LimitReached::BytesPerMinute { max },
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Stores the reply to an agent's request under its idempotency key, and counts the bytes that the request writes.
     pub(super) fn finish_request(
         &mut self,
         principal: &Principal,
+        account: &UsageAccount,
         keyed_request: Option<&KeyedRequest<'_>>,
         reply: &HubReply,
         context: &TurnContext,
@@ -61,9 +91,9 @@ impl Core {
                 at: context.now,
             });
         }
-        if principal.has_token() {
+        if let Some(key) = account.key() {
             let bytes = self.staged.bytes.saturating_sub(self.staged.bytes_before_request);
-            self.shard.limits.bytes.record(&principal.name, bytes, context.now);
+            self.shard.limits.bytes.record(&key, bytes, context.now);
         }
     }
 
@@ -105,37 +135,48 @@ impl Core {
     }
 
     /// Checks the limits on open sessions, and counts a new session together with those of the other shards.
-    pub(super) fn count_session(&self, principal: &Principal) -> Result<Option<CountGuard>, LimitReached> {
+    pub(super) fn count_session(
+        &self,
+        principal: &Principal,
+        account: &UsageAccount,
+    ) -> Result<Option<CountGuard>, LimitReached> {
         let (max, max_total) = (self.limits.sessions_per_principal, self.limits.sessions);
-        let refusal = LimitReached::SessionsPerPrincipal { max };
         if self.sessions.len() >= max_total {
             return Err(LimitReached::Sessions);
         }
+        let (agent, max, refusal) = match account {
+            UsageAccount::Token(_) => (None, max, LimitReached::SessionsPerPrincipal { max }),
+            UsageAccount::Agent(agent) => (Some(&**agent), max, LimitReached::SessionsPerAgent { max }),
+            UsageAccount::Unlimited => (None, usize::MAX, LimitReached::Sessions),
+        };
+        let is_own = |live: &&LiveSession| {
+            principal.is_owner(&live.owner) && agent.is_none_or(|agent| *live.agent == *agent)
+        };
         // If there are fewer than `max` sessions in total, they need not be counted.
-        let is_own = |live: &&LiveSession| principal.is_owner(&live.owner);
-        if principal.has_token()
-            && self.sessions.len() >= max
-            && self.sessions.values().filter(is_own).count() >= max
-        {
+        if self.sessions.len() >= max && self.sessions.values().filter(is_own).count() >= max {
             return Err(refusal);
         }
-        let max = if principal.has_token() { max } else { usize::MAX };
-        self.count_session_of(&principal.owner(), max, max_total).map_err(|kind| match kind {
+        self.count_session_of(&principal.owner(), agent, max, max_total).map_err(|kind| match kind {
             CountKind::Sessions => LimitReached::Sessions,
             _ => refusal,
         })
     }
 
-    /// Counts a session together with those of the other shards.
+    /// Counts a session together with those of the other shards. `agent` is the agent of an owner without a token.
     pub(super) fn count_session_of(
         &self,
         owner: &str,
+        agent: Option<&str>,
         max: usize,
         max_total: usize,
     ) -> Result<Option<CountGuard>, CountKind> {
+        let key = match agent {
+            Some(agent) => Cow::from(format!("{owner}{SEPARATOR}{agent}")),
+            None => Cow::from(owner),
+        };
         let requests = [
             CountRequest { kind: CountKind::Sessions, key: "", max: max_total },
-            CountRequest { kind: CountKind::SessionsOfOwner, key: owner, max },
+            CountRequest { kind: CountKind::SessionsOfOwner, key: &key, max },
         ];
         self.count_with_other_shards(&requests)
     }
@@ -192,6 +233,43 @@ impl Core {
     }
 }
 
+/// Separates the parts of a key. It occurs neither in the name of a token nor in an agent id.
+const SEPARATOR: char = '\u{1f}';
+
+/// The party that the limits on open sessions and published bytes apply to.
+#[derive(Debug)]
+pub(super) enum UsageAccount {
+    /// A token, by its name.
+    Token(Arc<str>),
+    /// An agent without a token. All callers without a token are one principal, so the hub has only the id that the agent
+    /// gives itself. This stops a faulty agent, but not one that keeps changing its id.
+    Agent(Box<str>),
+    /// An agent in the hub's own process, which shares the memory of the hub anyway.
+    Unlimited,
+}
+
+impl UsageAccount {
+    /// Returns the account of a principal that publishes as this agent.
+    pub(super) fn of(principal: &Principal, agent: &str) -> Self {
+        if principal.has_token() {
+            Self::Token(principal.name.clone())
+        } else if principal.naming == AgentNaming::InProcess {
+            Self::Unlimited
+        } else {
+            Self::Agent(agent.into())
+        }
+    }
+
+    /// Returns the key under which the bytes are counted.
+    fn key(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Token(name) => Some(Cow::from(&**name)),
+            Self::Agent(agent) => Some(Cow::from(format!("{SEPARATOR}{agent}"))),
+            Self::Unlimited => None,
+        }
+    }
+}
+
 /// A limit for one key of a [`PerMinuteLimiter`](super::rate_limit::PerMinuteLimiter).
 #[derive(Debug)]
 pub(crate) struct RateLimit {
@@ -203,8 +281,11 @@ pub(crate) struct RateLimit {
 
 /// Returns the limits of all agents together, one for each principal that listens.
 fn total_limits(principals: &BTreeSet<&str>, max: usize, refusal: &LimitReached) -> Vec<RateLimit> {
-    let limit =
-        |principal: &&str| RateLimit { key: format!("\u{1f}{principal}"), max, refusal: refusal.clone() };
+    let limit = |principal: &&str| RateLimit {
+        key: format!("{SEPARATOR}{principal}"),
+        max,
+        refusal: refusal.clone(),
+    };
     principals.iter().map(limit).collect()
 }
 
@@ -217,7 +298,7 @@ fn agent_limits<'r>(
 ) -> impl Iterator<Item = RateLimit> + 'r {
     let nobody = principals.is_empty().then_some("");
     principals.iter().copied().chain(nobody).map(move |principal| RateLimit {
-        key: format!("{owner}\u{1f}{agent}\u{1f}{principal}"),
+        key: format!("{owner}{SEPARATOR}{agent}{SEPARATOR}{principal}"),
         max,
         refusal: refusal.clone(),
     })

@@ -54,8 +54,9 @@ impl Core {
                 (live.lease_until, live.lease_check_at) = (now, now);
             }
             self.replay_events(&mut live)?;
+            let agent = (!Principal::is_token_owner(&live.owner)).then_some(&*live.agent);
             // Stored items count, even if the limits are lower now.
-            live.count = self.count_session_of(&live.owner, usize::MAX, usize::MAX).ok().flatten();
+            live.count = self.count_session_of(&live.owner, agent, usize::MAX, usize::MAX).ok().flatten();
             self.sessions.insert(live.id.clone(), live);
         }
         self.lease_checks = self.sessions.iter().map(|(id, live)| (live.lease_until, id.clone())).collect();

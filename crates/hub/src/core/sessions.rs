@@ -14,6 +14,7 @@ use super::notifications::HubEvent;
 use super::output;
 use super::producers::{SessionProducer, SessionProducers, SessionRole};
 use super::publish::EventBatch;
+use super::quotas::UsageAccount;
 use super::restore::unreadable;
 use super::supplied_states::SuppliedStates;
 use super::{Core, OwnedEntry, TurnContext};
@@ -79,13 +80,9 @@ impl Core {
             return HubReply::Forbidden;
         }
         let keyed_request = key.map(|key| (key, Digest::of(body.source().as_bytes())));
-        if let Some(reply) = self.begin_request(principal, keyed_request.as_ref(), context) {
+        if let Some(reply) = self.begin_keyed_request(principal, keyed_request.as_ref()) {
             return reply;
         }
-        let count = match self.count_session(principal) {
-            Ok(count) => count,
-            Err(limit) => return limit.into(),
-        };
         let mut tape = Tape::default();
         let doc = match body.doc(&mut tape) {
             Ok(doc) if doc.root().kind() == JsonKind::Object => doc,
@@ -95,6 +92,14 @@ impl Core {
         let root = doc.root();
         let Some((agent, producer)) = read_producer(&root, principal, DEFAULT_AGENT) else {
             return MalformedRequest::InvalidProducer.into();
+        };
+        let account = UsageAccount::of(principal, &agent);
+        if let Err(limit) = self.check_byte_rate(&account, context) {
+            return limit.into();
+        }
+        let count = match self.count_session(principal, &account) {
+            Ok(count) => count,
+            Err(limit) => return limit.into(),
         };
         let others = match self.read_producers(&root, principal, &agent) {
             Ok(others) => others,
@@ -162,7 +167,7 @@ impl Core {
         match self.emit(&id, EventBatch::ForAgent(vec![event], &SessionRole::Owner), context) {
             Ok(_) => {
                 let reply = HubReply::SessionStarted { session_id: id };
-                self.finish_request(principal, keyed_request.as_ref(), &reply, context);
+                self.finish_request(principal, &account, keyed_request.as_ref(), &reply, context);
                 reply
             }
             Err(reply) => {

@@ -79,16 +79,15 @@ impl HubHarness {
 
     /// Replaces the hub with a new one on the same journal, as after a crash. The new hub has the default limits.
     pub(crate) fn crash(&mut self) {
+        self.crash_and_start_with(&HubLimits::default());
+    }
+
+    /// Like [`Self::crash`], with these limits.
+    pub(crate) fn crash_and_start_with(&mut self, limits: &HubLimits) {
         self.seed += 1;
         let random = random::seeded_byte_source(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        self.core = Core::new(
-            Box::new(self.disk.clone()),
-            Producer::new("hub"),
-            HubLimits::default(),
-            random,
-            self.now,
-        )
-        .unwrap();
+        self.core =
+            Core::new(Box::new(self.disk.clone()), Producer::new("hub"), *limits, random, self.now).unwrap();
         self.queues.clear();
         self.connections.clear();
         self.replies.clear();

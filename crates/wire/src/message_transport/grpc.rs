@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use aaep::json::Tape;
 use futures_util::{Stream, stream};
+use grpc::tonic::codegen::Service;
 use grpc::tonic::{self, Request, Response, Status, Streaming};
 use grpc::{AaepMessage, AaepService, AaepServiceServer, GetManifestRequest, Manifest};
 use hub::Principal;
+use hyper::body::Incoming;
 use hyper::server::conn::http2;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedRwLockReadGuard, mpsc, watch};
 use tokio::time::timeout;
@@ -28,6 +30,9 @@ use crate::telemetry::TransportKind;
 /// Maximum number of bytes of one stream that HTTP/2 buffers. Further messages wait in the listener's queue.
 const SEND_BUFFER_BYTES: usize = 16 * 1024;
 
+/// The method that checks the caller's token before it reads a message.
+const SUBSCRIBE_PATH: &str = "/aaep.v1.AaepService/Subscribe";
+
 /// Delays the shutdown of the hub until the last message is written.
 type ShutdownGuard = Option<OwnedRwLockReadGuard<()>>;
 
@@ -41,7 +46,13 @@ pub(crate) async fn run(
     let (open_streams, stream_count) = watch::channel(0);
     let (stop, mut stopped) = mpsc::channel(1);
     let connection = Arc::new(GrpcConnection { server, slot: Mutex::new(slot), open_streams, stop });
-    let service = AaepServiceServer::from_arc(connection).max_decoding_message_size(limits.grpc_bytes);
+    let service = AaepServiceServer::from_arc(connection);
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        // tonic buffers the message of a method with a single one before the method runs. Such a method needs no token.
+        let checks_token_first = request.uri().path() == SUBSCRIBE_PATH;
+        let max_bytes = if checks_token_first { limits.grpc_bytes } else { limits.head_bytes };
+        service.clone().max_decoding_message_size(max_bytes).call(request)
+    });
     let max_streams = u32::try_from(limits.grpc_streams).unwrap_or(u32::MAX);
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
@@ -51,7 +62,7 @@ pub(crate) async fn run(
         .max_concurrent_streams(max_streams)
         .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
         .max_send_buf_size(SEND_BUFFER_BYTES);
-    let serving = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+    let serving = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(serving);
     let _guard: ShutdownGuard = tokio::select! {
         _ = serving.as_mut() => return,
@@ -87,8 +98,10 @@ impl GrpcConnection {
         if metadata.contains_key("origin") {
             return Err(Status::permission_denied("Requests from web pages are not allowed."));
         }
-        let header = metadata.get("authorization").and_then(|value| value.to_str().ok());
-        let token = header.and_then(|header| {
+        // A proxy could check another one of several headers.
+        let mut headers = metadata.get_all("authorization").iter();
+        let header = headers.next().and_then(|value| value.to_str().ok());
+        let token = header.filter(|_| headers.next().is_none()).and_then(|header| {
             let (scheme, token) = header.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
         });

@@ -185,7 +185,7 @@ keys! {
     "hub.sessions": Count(1, 10_000_000) => Size(hub.sessions),
         "Maximum number of open sessions.";
     "hub.sessions_per_principal": Count(1, 10_000_000) => Size(hub.sessions_per_principal),
-        "Maximum number of open sessions per token; with --open only the total counts.";
+        "Maximum number of open sessions per token; with --open, per agent.";
     "hub.subscriptions": Count(1, 10_000_000) => Size(hub.subscriptions),
         "Maximum number of open subscriptions.";
     "hub.subscriptions_per_principal": Count(1, 10_000_000) => Size(hub.subscriptions_per_principal),
@@ -209,7 +209,7 @@ keys! {
     "hub.bytes_per_batch": Bytes(1, 64 * GIB) => Size(hub.bytes_per_turn),
         "Once the data of a batch has this size, further requests wait for the next batch.";
     "hub.bytes_per_minute": Bytes(4096, 1 << 50) => Size(hub.bytes_per_minute),
-        "Maximum number of bytes that one token may publish per minute, including envelopes; not checked with --open.";
+        "Maximum number of bytes that one token may publish per minute, including envelopes; with --open, that one agent may publish.";
     "hub.shared_member_characters": Count(16, 65_536) => Size(hub.shared_member_chars),
         "Maximum length of each name and value in a session's producer and localization_hints, which every event repeats.";
     "hub.shared_object_bytes": Bytes(64, MIB) => Size(hub.shared_object_bytes),
