@@ -13,6 +13,7 @@
 mod acp;
 mod claude;
 mod fixture;
+mod kills;
 mod others;
 mod screen;
 mod screens;

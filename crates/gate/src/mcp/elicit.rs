@@ -35,17 +35,22 @@ enum FieldKind {
     Choice(Vec<(String, String)>),
 }
 
-/// Asks the listeners. Returns the response to the server, or `None` if nobody answered or the form cannot be asked in words.
-pub(crate) async fn ask(session: &Session, id: &RequestId, request: &str) -> Option<String> {
+/// Whether a request can be asked in words.
+pub(crate) fn can_be_asked(request: &str) -> bool {
+    Form::read(request).is_some()
+}
+
+/// Asks the listeners. Returns the result for the server, or `None` if nobody answered or the form cannot be asked in words.
+pub(crate) async fn ask(session: &Session, request: &str) -> Option<String> {
     let form = Form::read(request)?;
     let opening = ClarificationRequest::new(form.opening()).accept_yes_no();
     match session.clarify(opening).await.ok()? {
         ClarificationAnswer::YesNo(true) => {}
-        ClarificationAnswer::YesNo(false) => return Some(response(id, "decline", None)),
+        ClarificationAnswer::YesNo(false) => return Some(result("decline", None)),
         _ => return None,
     }
     if form.url.is_some() {
-        return Some(response(id, "accept", None));
+        return Some(result("accept", None));
     }
     let mut content = JsonWriter::with_capacity(256);
     content.open_object();
@@ -56,19 +61,24 @@ pub(crate) async fn ask(session: &Session, id: &RequestId, request: &str) -> Opt
         }
     }
     content.close_object();
-    Some(response(id, "accept", Some(&content.finish())))
+    Some(result("accept", Some(&content.finish())))
 }
 
-fn response(id: &RequestId, action: &str, content: Option<&str>) -> String {
+fn result(action: &str, content: Option<&str>) -> String {
+    write_object(|out| {
+        out.plain_member("action", action);
+        if let Some(content) = content {
+            out.key("content").raw(content);
+        }
+    })
+}
+
+/// Writes the response to an elicitation request with this id.
+pub(crate) fn response(id: &RequestId, result: &str) -> String {
     write_object(|out| {
         out.plain_member("jsonrpc", "2.0");
         id.write(out.key("id"));
-        out.key("result").object(|out| {
-            out.key("action").text(action);
-            if let Some(content) = content {
-                out.key("content").raw(content);
-            }
-        });
+        out.key("result").raw(result);
     })
 }
 

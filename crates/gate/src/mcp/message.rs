@@ -168,6 +168,11 @@ impl<'d> ToolCallRequest<'d> {
         })
     }
 
+    /// Returns `params`, as the host wrote it.
+    pub(crate) fn params_source(&self) -> &'d str {
+        self.params.source()
+    }
+
     /// Returns the canonical form of the members of `params` besides the name, the arguments, the progress token, these members,
     /// and these members of `_meta`, or `None` if there are no others.
     pub(crate) fn other_params(
@@ -271,6 +276,27 @@ pub(crate) fn cancelled_line(id: &RequestId, reason: &str) -> Vec<u8> {
         out.key("params").object(|out| {
             id.write(out.key("requestId"));
             out.key("reason").text(reason);
+        });
+    }))
+}
+
+/// Writes a call that was made before, with another id, and with input that the server asked for, as one line.
+pub(crate) fn retry_line(id: &RequestId, params: &JsonValue<'_>, input: &str, state: Option<&str>) -> Vec<u8> {
+    to_line(write_object(|out| {
+        out.plain_member("jsonrpc", "2.0");
+        id.write(out.key("id"));
+        out.plain_member("method", "tools/call");
+        out.key("params").object(|out| {
+            for (key, value) in params.members() {
+                let name = key.text().unwrap_or_default();
+                if name != "inputResponses" && name != "requestState" {
+                    out.key(&name).raw(value.source());
+                }
+            }
+            out.key("inputResponses").raw(input);
+            if let Some(state) = state {
+                out.key("requestState").raw(state);
+            }
         });
     }))
 }
