@@ -2,7 +2,7 @@
 //!
 //! The host gets the request as well; the first answer counts. If nobody answers here, the host's answer remains.
 
-use sayso::{ClarificationAnswer, ClarificationRequest, Session};
+use sayso::{ClarificationAnswer, ClarificationRequest, Error, Session};
 use seal::json::{JsonKind, JsonValue, JsonWriter, Tape, write_object};
 
 use super::describe::make_harmless;
@@ -41,27 +41,29 @@ pub(crate) fn can_be_asked(request: &str) -> bool {
 }
 
 /// Asks the listeners. Returns the result for the server, or `None` if nobody answered or the form cannot be asked in words.
-pub(crate) async fn ask(session: &Session, request: &str) -> Option<String> {
-    let form = Form::read(request)?;
+pub(crate) async fn ask(session: &Session, request: &str) -> Result<Option<String>, Error> {
+    let Some(form) = Form::read(request) else { return Ok(None) };
     let opening = ClarificationRequest::new(form.opening()).accept_yes_no();
-    match session.clarify(opening).await.ok()? {
+    match session.clarify(opening).await? {
         ClarificationAnswer::YesNo(true) => {}
-        ClarificationAnswer::YesNo(false) => return Some(result("decline", None)),
-        _ => return None,
+        ClarificationAnswer::YesNo(false) => return Ok(Some(result("decline", None))),
+        _ => return Ok(None),
     }
     if form.url.is_some() {
-        return Some(result("accept", None));
+        return Ok(Some(result("accept", None)));
     }
     let mut content = JsonWriter::with_capacity(256);
     content.open_object();
     for field in &form.fields {
-        let answer = session.clarify(field.to_request()).await.ok()?;
-        if !field.write(&answer, &mut content)? && field.is_required {
-            return None;
+        let answer = session.clarify(field.to_request()).await?;
+        match field.write(&answer, &mut content) {
+            None => return Ok(None),
+            Some(false) if field.is_required => return Ok(None),
+            Some(_) => {}
         }
     }
     content.close_object();
-    Some(result("accept", Some(&content.finish())))
+    Ok(Some(result("accept", Some(&content.finish()))))
 }
 
 fn result(action: &str, content: Option<&str>) -> String {

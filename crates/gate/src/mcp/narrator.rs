@@ -320,7 +320,7 @@ impl Work {
     /// Offers an elicitation of the server to the listeners.
     async fn elicit(self, id: RequestId, request: Box<str>) {
         let Ok(session) = self.session(SessionUrgency::Question).await else { return };
-        if let Some(result) = elicit::ask(&session, &request).await {
+        if let Ok(Some(result)) = elicit::ask(&session, &request).await {
             let response = elicit::response(&id, &result);
             self.shared
                 .run_in_background(move |core, effects| core.answer_elicitation(&id, &response, effects))
@@ -333,7 +333,7 @@ impl Work {
     async fn ask_for_input(self, id: RequestId, requests: Vec<(String, String)>) {
         let input = {
             let mut asking = std::pin::pin!(async {
-                let session = self.session(SessionUrgency::Question).await.ok()?;
+                let session = self.session(SessionUrgency::Question).await?;
                 ask_for_each(&session, &requests).await
             });
             loop {
@@ -349,20 +349,25 @@ impl Work {
             }
         };
         self.shared
-            .run_in_background(move |core, effects| {
-                core.handle_input(&id, input.as_deref(), Instant::now(), effects);
+            .run_in_background(move |core, effects| match input {
+                // Otherwise the host could repeat the call before the gate learns of it.
+                Err(Error::Stopped(StopReason::Person)) => core.handle_person_stop(effects),
+                input => core.handle_input(&id, input.ok().flatten().as_deref(), Instant::now(), effects),
             })
             .await;
     }
 }
 
 /// Asks the listeners for the input that a server needs. Returns their answers, or `None` if one is missing.
-async fn ask_for_each(session: &Session, requests: &[(String, String)]) -> Option<String> {
+async fn ask_for_each(session: &Session, requests: &[(String, String)]) -> Result<Option<String>, Error> {
     let mut answers = Vec::with_capacity(requests.len());
     for (name, request) in requests {
-        answers.push((name.clone(), elicit::ask(session, request).await?));
+        match elicit::ask(session, request).await? {
+            Some(answer) => answers.push((name.clone(), answer)),
+            None => return Ok(None),
+        }
     }
-    Some(write_input(&answers))
+    Ok(Some(write_input(&answers)))
 }
 
 /// Reports what happens to a call, until it ends. If the gate ends first, dropping the call reports it as abandoned.
