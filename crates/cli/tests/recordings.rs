@@ -155,11 +155,18 @@ fn each_event_is_valid_on_its_own() {
 }
 
 #[test]
-fn an_invalid_recording_passes_if_its_rule_is_ignored() {
+fn an_invalid_recording_passes_if_the_rules_that_it_breaks_are_ignored() {
     for expected in RECORDINGS {
-        if let Some((_, rule)) = expected.error {
-            assert_eq!(validate(expected, &["--ignore", rule]).exit_code, 0, "{}", expected.file);
+        let Some((_, rule)) = expected.error else { continue };
+        let mut ignored = vec!["--ignore", rule];
+        // A position that falls is also not the number of characters so far.
+        if rule == "AAEP-4.3.3s-2" {
+            let output = validate(expected, &ignored);
+            let rules: Vec<_> = parse_findings(&output).into_iter().map(|(_, _, rule)| rule).collect();
+            assert_eq!(rules, ["AAEP-4.3.3-2"], "{}", expected.file);
+            ignored.extend(["--ignore", "AAEP-4.3.3-2"]);
         }
+        assert_eq!(validate(expected, &ignored).exit_code, 0, "{}", expected.file);
     }
 }
 

@@ -69,13 +69,30 @@ fn type_definitions_are_found_and_associated_types_are_not() {
     let source = "pub struct A;\n    enum B {}\n\
                   pub(crate) trait C {\n    type Error;\n}\n\
                   type D = u8;\n// struct E\n\
-                  impl F for A {\n    type Output = u8;\n}\n";
-    assert_eq!(type_definitions(source), ["A", "B", "C", "D"]);
+                  impl F for A {\n    type Output = u8;\n}\n\
+                  seal::string_enum! {\n    /// G.\n    G {\n        H \"h\",\n    }\n}\n\
+                  enum I {\n    J {\n        k: u8,\n    },\n}\n";
+    assert_eq!(type_definitions(source), ["A", "B", "C", "D", "G", "I"]);
 }
+
+/// The macros that define types.
+const TYPE_MACROS: [&str; 6] = ["string_enum", "open_enum", "record", "json_record", "bodies", "payloads"];
 
 /// Returns the names of the types that a source file defines, without associated types.
 fn type_definitions(source: &str) -> Vec<String> {
-    let definition = |line: &str| {
+    let mut is_in_macro = false;
+    let mut definition = |line: &str| {
+        if !line.starts_with(' ') {
+            let called = line.strip_suffix("! {").and_then(|path| path.rsplit("::").next());
+            is_in_macro = called.is_some_and(|name| TYPE_MACROS.contains(&name));
+        }
+        // In these macros, the definition of a type is a name and a brace.
+        if is_in_macro
+            && let Some(name) = line.strip_prefix("    ").and_then(|rest| rest.split_once(" {"))
+            && name.0.starts_with(char::is_uppercase)
+        {
+            return Some(name.0.to_owned());
+        }
         let rest = line.trim_start();
         let rest = rest.strip_prefix("pub").map_or(rest, |rest| {
             let rest = rest.trim_start();
@@ -91,7 +108,7 @@ fn type_definitions(source: &str) -> Vec<String> {
         let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
         (is_definition && name.starts_with(char::is_uppercase)).then_some(name)
     };
-    source.lines().filter_map(definition).collect()
+    source.lines().filter_map(&mut definition).collect()
 }
 
 /// Returns all Rust files below a folder, except tests.

@@ -29,10 +29,10 @@ from ._gate import (
     _reason_not_to_run,
     _report_sync,
     _success,
-    open_async,
-    open_sync,
     finish_async,
     finish_sync,
+    open_async,
+    open_sync,
 )
 from ._runtime import is_loop_running, runtime
 from ._session import AsyncSession, Session

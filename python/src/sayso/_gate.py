@@ -42,7 +42,10 @@ async def run_async(
 
 
 async def open_async(core: SessionCore, work: Coroutine[Any, Any, OpenCall]) -> OpenCall:
-    """Waits until the call is open: asked about, if needed, and reported. If the caller is cancelled meanwhile, the call is abandoned, even if the answer arrives later."""
+    """Waits until the call is open: asked about, if needed, and reported.
+
+    If the caller is cancelled meanwhile, the call is abandoned, even if the answer arrives later.
+    """
     future = runtime().submit(work)
     try:
         return await asyncio.wrap_future(future)
@@ -236,7 +239,10 @@ async def _failed(core: SessionCore, opened: OpenCall, error: BaseException) -> 
 
 
 async def _report_async(work: Coroutine[Any, Any, None]) -> None:
-    """Reports an outcome. If the report fails, the error is logged and not raised, because the tool has already run and the caller would run it again."""
+    """Reports an outcome.
+
+    If the report fails, the error is logged and not raised, because the tool has already run and the caller would run it again.
+    """
     try:
         await asyncio.wrap_future(runtime().submit(work))
     except SaysoError as error:

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use demo_hub::DemoHub;
 use desktop::{Browser, Desktop};
-use scenario::{Action, SCENARIOS, ScenarioStart, ScreenReaderScenario, Step};
+use scenario::{SCENARIOS, ScenarioAction, ScenarioStart, ScreenReaderScenario, Step};
 use transcript::{BrowserTranscript, Transcript};
 
 use crate::browser::unavailable;
@@ -107,15 +107,15 @@ fn run_scenarios(desktop: &Desktop, hub: &mut DemoHub, browser: Browser) -> Resu
     Ok(())
 }
 
-fn perform(action: Action, desktop: &Desktop, hub: &mut DemoHub) -> Result<(), String> {
-    if !matches!(action, Action::Press(_)) {
+fn perform(action: ScenarioAction, desktop: &Desktop, hub: &mut DemoHub) -> Result<(), String> {
+    if !matches!(action, ScenarioAction::Press(_)) {
         desktop.synthesizer.record_event(action.describe());
     }
     match action {
-        Action::Press(key) => desktop.press(key),
-        Action::AcceptElsewhere => hub.accept(),
-        Action::KillHub => hub.kill(),
-        Action::RestartHub => hub.restart(desktop),
+        ScenarioAction::Press(key) => desktop.press(key),
+        ScenarioAction::AcceptElsewhere => hub.accept(),
+        ScenarioAction::KillHub => hub.kill(),
+        ScenarioAction::RestartHub => hub.restart(desktop),
     }
 }
 

@@ -20,12 +20,12 @@ pub(super) enum ScenarioStart {
     /// Another agent asks whether it may send money. Another person listens, too.
     Question,
     /// Somebody does this.
-    Action(Action),
+    Action(ScenarioAction),
 }
 
 /// An action of the person or of somebody else.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Action {
+pub(super) enum ScenarioAction {
     /// The person presses a key, as xdotool names it.
     Press(&'static str),
     /// Another person accepts the latest question.
@@ -51,11 +51,11 @@ use SpeechExpectation::{AtLeastOnce, Once};
 pub(super) struct Step {
     /// The text to hear first.
     pub(super) after: &'static str,
-    pub(super) action: Action,
+    pub(super) action: ScenarioAction,
 }
 
 const fn press(after: &'static str, key: &'static str) -> Step {
-    Step { after, action: Action::Press(key) }
+    Step { after, action: ScenarioAction::Press(key) }
 }
 
 impl ScenarioStart {
@@ -72,7 +72,7 @@ impl ScenarioStart {
     }
 }
 
-impl Action {
+impl ScenarioAction {
     /// Describes the action in a sentence.
     pub(super) fn describe(self) -> String {
         match self {
@@ -173,7 +173,7 @@ pub(super) const SCENARIOS: [ScreenReaderScenario; 9] = [
         title: "A question that somebody else answers",
         start: ScenarioStart::Question,
         steps: &[
-            Step { after: "left.", action: Action::AcceptElsewhere },
+            Step { after: "left.", action: ScenarioAction::AcceptElsewhere },
             press("Someone else accepted this: Send 5 euros to Ben.", "Tab"),
             press("Close", "Return"),
         ],
@@ -198,7 +198,7 @@ pub(super) const SCENARIOS: [ScreenReaderScenario; 9] = [
     },
     ScreenReaderScenario {
         title: "The page is opened while a question is open",
-        start: ScenarioStart::Action(Action::Press("F5")),
+        start: ScenarioStart::Action(ScenarioAction::Press("F5")),
         steps: &[],
         until: "left.",
         expectations: &[
@@ -210,8 +210,8 @@ pub(super) const SCENARIOS: [ScreenReaderScenario; 9] = [
     },
     ScreenReaderScenario {
         title: "The hub is lost and found again while a question is open",
-        start: ScenarioStart::Action(Action::KillHub),
-        steps: &[Step { after: "Connection to the hub lost.", action: Action::RestartHub }],
+        start: ScenarioStart::Action(ScenarioAction::KillHub),
+        steps: &[Step { after: "Connection to the hub lost.", action: ScenarioAction::RestartHub }],
         until: "This question is still open: Send 5 euros to Ben.",
         expectations: &[
             Once("Connection to the hub lost. Trying to reconnect."),

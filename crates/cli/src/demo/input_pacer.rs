@@ -42,7 +42,14 @@ impl InputPacer {
     /// Waits until the agent is idle and everything has been announced.
     pub(super) async fn wait_until_idle(&mut self) -> Option<()> {
         self.activity.wait_for(|activity| activity.running_sessions == 0).await.ok()?;
-        self.wait_until_announced().await
+        // The listener may not have heard yet that the last question was withdrawn.
+        for session in std::mem::take(&mut self.sessions) {
+            let (sender, receiver) = oneshot::channel();
+            let command = TerminalCommand::NotifyAfterSessionEnd(session, sender);
+            self.terminal_commands.send(command).await.ok()?;
+            let _ = tokio::time::timeout(ANNOUNCE_TIMEOUT, receiver).await;
+        }
+        Some(())
     }
 
     /// Waits until the line can be forwarded, forwards it, and waits until it has been processed. Returns `None` if the

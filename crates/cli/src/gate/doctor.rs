@@ -1,6 +1,6 @@
 //! `sayso doctor`: checks the installation and says what to do.
 
-use gate::doctor::{Doctor, MANAGED_CLAUDE_SETTINGS, SearchPath, Severity};
+use gate::doctor::{Doctor, FindingLevel, MANAGED_CLAUDE_SETTINGS, SearchPath};
 use gate::setup::ConfigFolders;
 
 use crate::ExitStatus;
@@ -30,10 +30,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
         token: std::env::var("SAYSO_TOKEN").ok().filter(|token| !token.is_empty()),
     };
     let findings = build_runtime(0)?.block_on(doctor.check());
-    let problems = findings.iter().filter(|finding| finding.severity == Severity::Problem).count();
-    let lines = findings
-        .iter()
-        .map(|finding| format!("{}: {}\n", finding.severity.as_str(), printable(&finding.text)));
+    let problems = findings.iter().filter(|finding| finding.level == FindingLevel::Problem).count();
+    let lines =
+        findings.iter().map(|finding| format!("{}: {}\n", finding.level.as_str(), printable(&finding.text)));
     let summary = match problems {
         0 => "All is well.\n".to_owned(),
         count => format!("{} found.\n", pluralize(count as u64, "problem")),

@@ -134,7 +134,7 @@ fn claude_asks_a_user_who_listens_to_the_personal_hub() {
         let prompt = prompt_for(&touch(fixture.marker().to_str().unwrap()));
         let claude = fixture.spawn(&HarnessFixture::program("claude"), &["-p", &prompt], &environment);
         let _timer = KillTimer::start(claude.id());
-        let heard = listener.read_until("ask: Type yes or no.");
+        let heard = listener.read_until("ask: Yes or no?");
         assert!(heard.iter().any(|line| line.contains("Run: touch")), "{heard:#?}");
         assert!(!fixture.marker().exists());
         listener.type_line(typed);

@@ -4,7 +4,7 @@
 //! their code points and announced ([`harmless`]), secrets are removed, and long texts keep their beginning and their end.
 //! None of this changes what is executed.
 
-pub mod harmless;
+pub mod sanitize;
 mod shorten;
 
 use aaep::secret::{REDACTED, find_secrets};
@@ -14,7 +14,7 @@ use seal::json::{JsonKind, JsonValue};
 use crate::phrases::{GateText, Language, Phrase, texts};
 use crate::risk::tools::{EDITING_TOOLS, FETCHING_TOOLS, WRITING_TOOLS};
 use crate::risk::{COMMAND_NAMES, SHELLS};
-use harmless::{TextKind, make_harmless};
+use sanitize::{TextKind, sanitize_text};
 pub use shorten::shorten;
 
 /// Maximum number of characters of a command in a question. Longer commands are shortened, and the person is told.
@@ -52,7 +52,7 @@ pub fn describe_call(tool: &str, input: &JsonValue<'_>) -> GateText {
 /// Makes a text from outside safe to announce: harmless, without secrets, and at most `max_chars` long. `language` is the language
 /// of the surrounding sentence.
 pub fn speakable(text: &str, max_chars: usize, language: Language) -> String {
-    let harmless = make_harmless(text, TextKind::Prose).text;
+    let harmless = sanitize_text(text, TextKind::Prose).text;
     shorten(&SecretRedactor.redact(&harmless).0, max_chars, language)
 }
 
@@ -306,7 +306,7 @@ impl Describer {
     }
 
     fn without_hidden(&mut self, text: &str) -> String {
-        let harmless = make_harmless(text, TextKind::Technical);
+        let harmless = sanitize_text(text, TextKind::Technical);
         for warning in harmless.warnings(self.language) {
             if !self.warnings.contains(&warning) {
                 self.warnings.push(warning);

@@ -6,7 +6,7 @@ use crate::setup::{
     mcp_servers, version_problem,
 };
 
-use super::{Doctor, Finding, Severity, program_search};
+use super::{Doctor, Finding, FindingLevel, program_search};
 
 pub(super) async fn check(doctor: &Doctor) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -36,7 +36,7 @@ pub(super) async fn check(doctor: &Doctor) -> Vec<Finding> {
     for client in McpClient::ALL {
         for scope in [SetupScope::User, SetupScope::Project(doctor.project.clone())] {
             let checked = check_servers(doctor, client, &scope);
-            is_connected |= checked.iter().any(|finding| finding.severity == Severity::Ok);
+            is_connected |= checked.iter().any(|finding| finding.level == FindingLevel::Ok);
             findings.extend(checked);
         }
     }
@@ -259,20 +259,20 @@ mod tests {
         let plan = SetupPlan::install_hooks(Harness::Claude, &folders, &SetupScope::User, &program, &options)
             .unwrap();
         plan.apply().unwrap();
-        let severities = |home| {
-            let severities = findings(home).into_iter().map(|finding| finding.severity);
+        let levels = |home| {
+            let levels = findings(home).into_iter().map(|finding| finding.level);
             // The notes are about the limits of Claude Code.
-            severities.filter(|severity| *severity != Severity::Note).collect::<Vec<_>>()
+            levels.filter(|level| *level != FindingLevel::Note).collect::<Vec<_>>()
         };
-        assert_eq!(severities(home.path()), [Severity::Ok], "{:?}", findings(home.path()));
+        assert_eq!(levels(home.path()), [FindingLevel::Ok], "{:?}", findings(home.path()));
         for (text, expected) in [
-            ("{\"allowManagedHooksOnly\": true}", Severity::Problem),
-            ("{\"disableAllHooks\": true}", Severity::Problem),
-            ("{\"allowManagedHooksOnly\": false}", Severity::Ok),
-            ("{", Severity::Problem),
+            ("{\"allowManagedHooksOnly\": true}", FindingLevel::Problem),
+            ("{\"disableAllHooks\": true}", FindingLevel::Problem),
+            ("{\"allowManagedHooksOnly\": false}", FindingLevel::Ok),
+            ("{", FindingLevel::Problem),
         ] {
             std::fs::write(home.path().join("managed.json"), text).unwrap();
-            assert_eq!(severities(home.path()), [expected], "{text}: {:?}", findings(home.path()));
+            assert_eq!(levels(home.path()), [expected], "{text}: {:?}", findings(home.path()));
         }
     }
 }

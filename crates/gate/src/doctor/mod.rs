@@ -21,9 +21,9 @@ pub const MANAGED_CLAUDE_SETTINGS: &str = if cfg!(target_os = "macos") {
     "/etc/claude-code/managed-settings.json"
 };
 
-/// The severity of a finding.
+/// How serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Severity {
+pub enum FindingLevel {
     /// All is well.
     Ok,
     /// Something to know, which needs no action.
@@ -35,13 +35,13 @@ pub enum Severity {
 /// The result of one check, in one or two sentences. The last one says what to do about a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Its severity.
-    pub severity: Severity,
+    /// How serious it is.
+    pub level: FindingLevel,
     /// What was found.
     pub text: String,
 }
 
-impl Severity {
+impl FindingLevel {
     /// Returns the word at the start of a finding's line.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -54,15 +54,15 @@ impl Severity {
 
 impl Finding {
     pub(crate) fn ok(text: impl Into<String>) -> Self {
-        Self { severity: Severity::Ok, text: text.into() }
+        Self { level: FindingLevel::Ok, text: text.into() }
     }
 
     pub(crate) fn note(text: impl Into<String>) -> Self {
-        Self { severity: Severity::Note, text: text.into() }
+        Self { level: FindingLevel::Note, text: text.into() }
     }
 
     pub(crate) fn problem(text: impl Into<String>) -> Self {
-        Self { severity: Severity::Problem, text: text.into() }
+        Self { level: FindingLevel::Problem, text: text.into() }
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn describe_arguments(arguments: Option<&JsonValue<'_>>, language: La
         if index > 0 {
             text.push(' ');
         }
-        let name = make_harmless(&key.text().unwrap_or_default(), MAX_NAME_CHARS, language);
+        let name = escape_and_shorten(&key.text().unwrap_or_default(), MAX_NAME_CHARS, language);
         let value = describe_value(&value, 0, language);
         let end = if value.ends_with(['.', '!', '?']) { "" } else { "." };
         let _ = write!(text, "{name}: {value}{end}");
@@ -54,7 +54,7 @@ pub(crate) fn describe_other_params(
 ) -> String {
     let mut tape = Tape::default();
     let words = tape.read(others).ok().and_then(|doc| describe_arguments(Some(&doc.root()), language));
-    let words = make_harmless(words.as_deref().unwrap_or(others), MAX_OTHER_PARAMS_CHARS, language);
+    let words = escape_and_shorten(words.as_deref().unwrap_or(others), MAX_OTHER_PARAMS_CHARS, language);
     let words = texts::BESIDES.fill(language, &[&words]);
     match argument_words {
         None => words,
@@ -66,7 +66,7 @@ pub(crate) fn describe_other_params(
 
 fn describe_value(value: &JsonValue<'_>, depth: usize, language: Language) -> String {
     if depth >= MAX_DEPTH {
-        return make_harmless(value.source(), MAX_VALUE_CHARS, language);
+        return escape_and_shorten(value.source(), MAX_VALUE_CHARS, language);
     }
     match value.kind() {
         JsonKind::Null => texts::NOTHING.fill(language, &[]),
@@ -74,10 +74,10 @@ fn describe_value(value: &JsonValue<'_>, depth: usize, language: Language) -> St
             let is_true = value.as_bool() == Some(true);
             if is_true { texts::YES } else { texts::NO }.fill(language, &[])
         }
-        JsonKind::Number => make_harmless(value.source(), MAX_VALUE_CHARS, language),
+        JsonKind::Number => escape_and_shorten(value.source(), MAX_VALUE_CHARS, language),
         JsonKind::Text => match &*value.text().unwrap_or_default() {
             "" => texts::EMPTY_TEXT.fill(language, &[]),
-            text => make_harmless(text, MAX_VALUE_CHARS, language),
+            text => escape_and_shorten(text, MAX_VALUE_CHARS, language),
         },
         JsonKind::Array => {
             let items = value.items().map(|item| describe_value(&item, depth + 1, language));
@@ -85,7 +85,7 @@ fn describe_value(value: &JsonValue<'_>, depth: usize, language: Language) -> St
         }
         JsonKind::Object => {
             let members = value.members().map(|(key, value)| {
-                let name = make_harmless(&key.text().unwrap_or_default(), MAX_NAME_CHARS, language);
+                let name = escape_and_shorten(&key.text().unwrap_or_default(), MAX_NAME_CHARS, language);
                 format!("{name} {}", describe_value(&value, depth + 1, language))
             });
             list(members, &texts::EMPTY_OBJECT, &texts::MEMBERS, language)
@@ -115,16 +115,16 @@ fn list(items: impl Iterator<Item = String>, empty: &Phrase, several: &Phrase, l
 
 /// Returns a text that can be read aloud and shown in a terminal: control characters and bidirectional controls are named, line
 /// breaks become spaces, and a long text is cut, with its length.
-pub(crate) fn make_harmless(text: &str, max_chars: usize, language: Language) -> String {
+pub(crate) fn escape_and_shorten(text: &str, max_chars: usize, language: Language) -> String {
     let total = text.chars().count();
     let cut: String =
         text.chars().take(max_chars).map(|c| if matches!(c, '\n' | '\t') { ' ' } else { c }).collect();
     let name = |code: u32| texts::CONTROL_CHARACTER.fill(language, &[&format!("{code:04X}")]);
-    let harmless = seal::escape_controls(&cut, name);
+    let escaped = seal::escape_controls(&cut, name);
     if total <= max_chars {
-        return harmless;
+        return escaped;
     }
-    texts::FIRST_OF.fill(language, &[&harmless, &max_chars.to_string(), &total.to_string()])
+    texts::FIRST_OF.fill(language, &[&escaped, &max_chars.to_string(), &total.to_string()])
 }
 
 #[cfg(test)]

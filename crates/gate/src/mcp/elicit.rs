@@ -5,7 +5,7 @@
 use sayso::{ClarificationAnswer, ClarificationRequest, Error, Session};
 use seal::json::{JsonKind, JsonValue, JsonWriter, Tape, write_object};
 
-use super::describe::make_harmless;
+use super::describe::escape_and_shorten;
 use super::message::RequestId;
 use crate::phrases::{GateText, Language, texts};
 
@@ -97,9 +97,10 @@ impl Form {
         let mut tape = Tape::default();
         let doc = tape.read(request).ok()?;
         let params = doc.root().member("params")?;
-        let message = make_harmless(&params.member("message")?.text()?, MAX_TEXT_CHARS, Language::English);
+        let message =
+            escape_and_shorten(&params.member("message")?.text()?, MAX_TEXT_CHARS, Language::English);
         if params.member("mode").is_some_and(|mode| mode.is_text("url")) {
-            let url = make_harmless(&params.member("url")?.text()?, MAX_TEXT_CHARS, Language::English);
+            let url = escape_and_shorten(&params.member("url")?.text()?, MAX_TEXT_CHARS, Language::English);
             return Some(Self { message, url: Some(url), fields: Vec::new() });
         }
         let schema = params.member("requestedSchema")?;
@@ -162,10 +163,10 @@ impl Field {
 fn describe_field(name: &str, field: &JsonValue<'_>) -> String {
     let text = |key| field.member(key).and_then(|text| text.text());
     let title = text("title").unwrap_or_else(|| name.to_owned().into());
-    let title = make_harmless(&title, MAX_TEXT_CHARS, Language::English);
+    let title = escape_and_shorten(&title, MAX_TEXT_CHARS, Language::English);
     match text("description") {
         Some(description) => {
-            format!("{title}: {}", make_harmless(&description, MAX_TEXT_CHARS, Language::English))
+            format!("{title}: {}", escape_and_shorten(&description, MAX_TEXT_CHARS, Language::English))
         }
         None => format!("{title}?"),
     }
@@ -203,7 +204,7 @@ fn read_kind(field: &JsonValue<'_>) -> Option<FieldKind> {
                 Some(choices) => Some(FieldKind::Choice(
                     choices
                         .into_iter()
-                        .map(|(value, label)| (value, make_harmless(&label, 200, Language::English)))
+                        .map(|(value, label)| (value, escape_and_shorten(&label, 200, Language::English)))
                         .collect(),
                 )),
             }

@@ -2,7 +2,7 @@
 
 use seal::json::JsonValue;
 
-use super::describe::make_harmless;
+use super::describe::escape_and_shorten;
 use crate::phrases::Language;
 
 /// Maximum number of characters of a result that listeners hear.
@@ -35,7 +35,7 @@ impl CallOutcome {
         if let Some(error) = response.member("error") {
             let message = error.member("message").and_then(|message| message.text());
             let message = message.as_deref().unwrap_or("the server reported an error");
-            return Self::Failed(make_harmless(message, MAX_ERROR_CHARS, Language::English));
+            return Self::Failed(escape_and_shorten(message, MAX_ERROR_CHARS, Language::English));
         }
         let Some(result) = response.member("result") else {
             return Self::Failed("the server sent no result".to_owned());
@@ -59,11 +59,11 @@ impl CallOutcome {
         let text = result.member("content").and_then(|content| first_text(&content));
         if result.member("isError").and_then(|is_error| is_error.as_bool()) == Some(true) {
             let reason = text.unwrap_or_else(|| "the tool reported an error".to_owned());
-            return Self::Failed(make_harmless(&reason, MAX_ERROR_CHARS, Language::English));
+            return Self::Failed(escape_and_shorten(&reason, MAX_ERROR_CHARS, Language::English));
         }
         let is_short = |text: &String| text.chars().count() <= MAX_RESULT_CHARS && !text.contains('\n');
         Self::Succeeded(
-            text.filter(is_short).map(|text| make_harmless(&text, MAX_RESULT_CHARS, Language::English)),
+            text.filter(is_short).map(|text| escape_and_shorten(&text, MAX_RESULT_CHARS, Language::English)),
         )
     }
 
@@ -75,7 +75,7 @@ impl CallOutcome {
             "completed" => Some(Self::Succeeded(None)),
             "failed" => {
                 let reason = message.as_deref().unwrap_or("the task failed");
-                Some(Self::Failed(make_harmless(reason, MAX_ERROR_CHARS, Language::English)))
+                Some(Self::Failed(escape_and_shorten(reason, MAX_ERROR_CHARS, Language::English)))
             }
             "cancelled" => Some(Self::Cancelled),
             _ => None,

@@ -55,6 +55,7 @@ pub(super) struct TerminalListener<W> {
     pub(super) quit_after: Option<SessionId>,
     /// Waiters for the end of a session, or for its next question.
     pub(super) session_waiters: Vec<(SessionId, oneshot::Sender<bool>)>,
+    pub(super) session_end_waiters: Vec<(SessionId, oneshot::Sender<()>)>,
     pub(super) is_over: bool,
     /// How listening ended, once it is over.
     pub(super) exit: TerminalExit,
@@ -98,6 +99,7 @@ impl<W: Write> TerminalListener<W> {
             unconfirmed_answers: Vec::new(),
             quit_after: None,
             session_waiters: Vec::new(),
+            session_end_waiters: Vec::new(),
             is_over: false,
             exit: TerminalExit::Quit,
             was_open: false,
@@ -510,6 +512,11 @@ impl<W: Write> TerminalListener<W> {
             .extract_if(.., |(session, _)| subscriber.has_ended(session) || has_question(session));
         for (session, waiter) in due_waiters {
             let _ = waiter.send(subscriber.has_ended(&session));
+        }
+        for (_, waiter) in
+            self.session_end_waiters.extract_if(.., |(session, _)| subscriber.has_ended(session))
+        {
+            let _ = waiter.send(());
         }
         while let Some(notice) = self.speech.take_notice() {
             self.announce(&Announcement::new(AnnouncementKind::Notice, notice));

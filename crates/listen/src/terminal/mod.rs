@@ -133,6 +133,8 @@ pub enum TerminalCommand {
     NotifyProcessed(oneshot::Sender<()>),
     /// Sends `true` when the end of this session was announced, or `false` when the session has an unanswered question.
     NotifyAfterSession(SessionId, oneshot::Sender<bool>),
+    /// Notifies the channel when the end of this session was announced, even if the session has an unanswered question.
+    NotifyAfterSessionEnd(SessionId, oneshot::Sender<()>),
     /// Quits now.
     Quit,
 }
@@ -223,6 +225,7 @@ pub async fn run(
                 Some(TerminalCommand::QuitAfterSession(session)) => listener.quit_after = Some(session),
                 Some(TerminalCommand::NotifyProcessed(done)) => drop(done.send(())),
                 Some(TerminalCommand::NotifyAfterSession(session, done)) => listener.session_waiters.push((session, done)),
+                Some(TerminalCommand::NotifyAfterSessionEnd(session, done)) => listener.session_end_waiters.push((session, done)),
                 Some(TerminalCommand::Quit) => listener.quit(),
                 None => commands = None,
             },

@@ -9,6 +9,7 @@ use hub::{DeliveryGroupId, ResumeCursor};
 use seal::UnixMillis;
 
 use super::event_loop::{DeliveryGroup, Tally};
+use super::write_budget::WriteBudget;
 use super::{FanoutLimits, ListenerSink};
 use crate::sse;
 
@@ -34,6 +35,7 @@ pub(super) struct FanoutListener {
     in_flight: VecDeque<Arc<Frame>>,
     /// How many bytes of the first in-flight frame have been written.
     written_bytes: usize,
+    budget: WriteBudget,
     /// Whether the sink accepts no more frames for now.
     pub(super) is_blocked: bool,
     /// When the listener fell behind by more than the merge limit.
@@ -80,6 +82,7 @@ impl FanoutListener {
             sink,
             in_flight: VecDeque::new(),
             written_bytes: 0,
+            budget: WriteBudget::default(),
             is_blocked: false,
             behind_since: None,
             backlog: None,
@@ -156,8 +159,7 @@ impl FanoutListener {
         self.is_blocked |= matches!(self.sink, ListenerSink::Pending);
         while !self.is_blocked {
             let mut bytes: usize = self.in_flight.iter().map(|frame| frame.size()).sum();
-            // A slow listener gets one frame at a time, so that a critical frame waits for only one other frame.
-            let max_bytes = if self.backlog.is_some() { 1 } else { limits.in_flight_bytes };
+            let max_bytes = self.budget.max_bytes(self.backlog.is_some(), limits.in_flight_bytes);
             let critical_first = !self.pending_fits_in(queues, limits.in_flight_bytes);
             while bytes < max_bytes {
                 match self.next(queues, critical_first) {
@@ -396,10 +398,13 @@ impl FanoutListener {
                 while let Some(frame) = self.in_flight.pop_front() {
                     let size = frame.size();
                     match channel.try_send(frame) {
-                        Ok(()) => self.tally.add(size),
+                        Ok(()) => {
+                            self.tally.add(size);
+                            self.budget.record_accepted(size);
+                        }
                         Err(tokio::sync::mpsc::error::TrySendError::Full(frame)) => {
                             self.in_flight.push_front(frame);
-                            self.is_blocked = true;
+                            self.set_blocked();
                             return true;
                         }
                         Err(tokio::sync::mpsc::error::TrySendError::Closed(_)) => return false,
@@ -421,7 +426,7 @@ impl FanoutListener {
                 match socket.write_vectored(slices.get(..count).unwrap_or_default()) {
                     Ok(0) => return false,
                     Ok(written) => self.advance(written),
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => self.is_blocked = true,
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => self.set_blocked(),
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
                     Err(_) => return false,
                 }
@@ -430,8 +435,14 @@ impl FanoutListener {
         }
     }
 
+    fn set_blocked(&mut self) {
+        self.is_blocked = true;
+        self.budget.record_blocked();
+    }
+
     /// Removes the frames that are completely written after another `bytes` bytes.
     fn advance(&mut self, bytes: usize) {
+        self.budget.record_accepted(bytes);
         self.written_bytes += bytes;
         while let Some(frame) = self.in_flight.front() {
             let length = sse::frame_length(frame);

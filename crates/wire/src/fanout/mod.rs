@@ -10,6 +10,7 @@ mod event_loop;
 mod listener;
 #[cfg(test)]
 mod tests;
+mod write_budget;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Query parameters: only known ones, each at most once.
+//! QueryString parameters: only known ones, each at most once.
 
 use thiserror::Error;
 
@@ -6,7 +6,7 @@ use super::{HttpResponse, RequestHead, StatusCode};
 
 /// Decoded query parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Query(Vec<(String, String)>);
+pub struct QueryString(Vec<(String, String)>);
 
 /// Why a query is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -29,7 +29,7 @@ pub enum QueryError {
     Escape,
 }
 
-impl Query {
+impl QueryString {
     /// Parses query parameters. Only names in `known` are allowed.
     pub fn parse(text: Option<&str>, known: &[&'static str]) -> Result<Self, QueryError> {
         let mut parameters: Vec<(String, String)> = Vec::new();
@@ -58,8 +58,8 @@ impl Query {
 impl RequestHead {
     /// Parses the query parameters of the request. Only names in `known` are allowed. Returns the response if the query is
     /// invalid.
-    pub fn parse_query(&self, known: &[&'static str]) -> Result<Query, HttpResponse> {
-        Query::parse(self.query.as_deref(), known)
+    pub fn parse_query(&self, known: &[&'static str]) -> Result<QueryString, HttpResponse> {
+        QueryString::parse(self.query.as_deref(), known)
             .map_err(|error| HttpResponse::problem(StatusCode::BadRequest, &format!("{error}.")))
     }
 }
@@ -88,16 +88,19 @@ mod tests {
     #[test]
     fn only_known_parameters_are_accepted_once_each() {
         let known = ["subscription_id", "wait"];
-        let query = Query::parse(Some("subscription_id=sub_1&wait=%32%35"), &known).unwrap();
+        let query = QueryString::parse(Some("subscription_id=sub_1&wait=%32%35"), &known).unwrap();
         assert_eq!((query.get("subscription_id"), query.get("wait")), (Some("sub_1"), Some("25")));
-        assert_eq!(Query::parse(None, &known), Ok(Query::default()));
-        assert_eq!(Query::parse(Some("wait=1&wait=1"), &known), Err(QueryError::Repeated("wait".into())));
+        assert_eq!(QueryString::parse(None, &known), Ok(QueryString::default()));
         assert_eq!(
-            Query::parse(Some("token=1"), &known),
+            QueryString::parse(Some("wait=1&wait=1"), &known),
+            Err(QueryError::Repeated("wait".into()))
+        );
+        assert_eq!(
+            QueryString::parse(Some("token=1"), &known),
             Err(QueryError::Unknown { name: "token".into(), suggestion: None })
         );
         for wrong in ["wait=%", "wait=%4", "wait=%zz", "wait=%ff"] {
-            assert_eq!(Query::parse(Some(wrong), &known), Err(QueryError::Escape), "{wrong}");
+            assert_eq!(QueryString::parse(Some(wrong), &known), Err(QueryError::Escape), "{wrong}");
         }
     }
 }

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::player::Player;
 use super::{Replay, ReplaySubscription, socket};
-use crate::http::{HttpResponse, Method, Query, ReadError, RequestHead, RequestReader, StatusCode};
+use crate::http::{HttpResponse, Method, QueryString, ReadError, RequestHead, RequestReader, StatusCode};
 use crate::http_server::{
     SSE_RESPONSE_HEAD, check_origin, reject_token_in_query, wait_for_disconnect, write_with_timeout,
 };
@@ -110,7 +110,7 @@ fn handle_message(replay: &Replay, body: &[u8]) -> HttpResponse {
 }
 
 fn open_event_stream(replay: &Replay, head: &RequestHead) -> ReplayOutcome {
-    let query = match Query::parse(head.query.as_deref(), &["subscription_id", "last_event_id"]) {
+    let query = match QueryString::parse(head.query.as_deref(), &["subscription_id", "last_event_id"]) {
         Ok(query) => query,
         Err(error) => {
             return ReplayOutcome::Response(HttpResponse::problem(

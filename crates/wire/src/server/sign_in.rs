@@ -14,7 +14,7 @@ use seal::{SystemRandom, UnixMillis};
 
 use super::Server;
 use crate::auth::{SessionCookie, Tokens};
-use crate::http::{HttpResponse, Method, Query, RequestHead, StatusCode};
+use crate::http::{HttpResponse, Method, QueryString, RequestHead, StatusCode};
 use crate::http_server::{AuthPolicy, unix_now};
 
 /// The name of the session cookie.
@@ -127,7 +127,7 @@ fn read_token(head: &RequestHead, body: &[u8]) -> Result<String, HttpResponse> {
     let bad_request = |title: &str| HttpResponse::problem(StatusCode::BadRequest, title);
     let text = std::str::from_utf8(body).map_err(|_| bad_request("The body is not UTF-8."))?;
     let token = if is_form(head) {
-        let form = Query::parse(Some(text.trim_end()), &["token"])
+        let form = QueryString::parse(Some(text.trim_end()), &["token"])
             .map_err(|error| bad_request(&format!("{error}.")))?;
         form.get("token").map(str::to_owned)
     } else if head.media_type().as_deref() == Some("application/json") {

@@ -4,7 +4,7 @@ use super::*;
 use crate::mcp::message::read_unambiguous;
 
 /// The decision about one message from the host.
-enum Decision<'d> {
+enum HostMessageDecision<'d> {
     Pass,
     Track(RequestId, TrackedKind),
     /// Gives a task the input that its server asked for.
@@ -27,7 +27,7 @@ enum Decision<'d> {
     ElicitationAnswer(RequestId),
 }
 
-impl Decision<'_> {
+impl HostMessageDecision<'_> {
     /// Whether the message passes unchanged.
     fn passes(&self) -> bool {
         match self {
@@ -109,13 +109,13 @@ impl GateCore {
         let mut ids = HashSet::new();
         for (_, decision) in &mut decisions {
             let repeated = match decision {
-                Decision::Call { id, .. } | Decision::Track(id, _) | Decision::UpdateTask { id, .. } => {
-                    (!ids.insert(id.clone())).then(|| id.clone())
-                }
+                HostMessageDecision::Call { id, .. }
+                | HostMessageDecision::Track(id, _)
+                | HostMessageDecision::UpdateTask { id, .. } => (!ids.insert(id.clone())).then(|| id.clone()),
                 _ => None,
             };
             if let Some(id) = repeated {
-                *decision = Decision::Refuse(Some(id), DUPLICATE_ID);
+                *decision = HostMessageDecision::Refuse(Some(id), DUPLICATE_ID);
             }
         }
         if decisions.iter().all(|(_, decision)| decision.passes()) {
@@ -159,86 +159,89 @@ impl GateCore {
     }
 
     /// Decides what to do with one message from the host. Changes nothing.
-    fn decide<'d>(&self, message: &JsonValue<'d>) -> Decision<'d> {
+    fn decide<'d>(&self, message: &JsonValue<'d>) -> HostMessageDecision<'d> {
         if message.kind() != JsonKind::Object {
-            return Decision::Pass;
+            return HostMessageDecision::Pass;
         }
         let Ok(envelope) = RpcEnvelope::read_strictly(message) else {
             let envelope = RpcEnvelope::read(message);
-            return Decision::Refuse(envelope.request_id(), AMBIGUOUS);
+            return HostMessageDecision::Refuse(envelope.request_id(), AMBIGUOUS);
         };
         let id = envelope.request_id();
         let Some(method) = envelope.method else {
             return match id {
                 Some(id) if self.elicitations.contains(&id) || self.answered_elicitations.contains(&id) => {
-                    Decision::ElicitationAnswer(id)
+                    HostMessageDecision::ElicitationAnswer(id)
                 }
-                _ => Decision::Pass,
+                _ => HostMessageDecision::Pass,
             };
         };
         match (&*method.text().unwrap_or_default(), id) {
             ("tools/call", None) => match envelope.id {
-                Some(_) => Decision::Refuse(None, AMBIGUOUS),
-                None => Decision::Drop("a call without an id, which nobody could be told about"),
+                Some(_) => HostMessageDecision::Refuse(None, AMBIGUOUS),
+                None => HostMessageDecision::Drop("a call without an id, which nobody could be told about"),
             },
             ("tools/call", Some(id)) => match ToolCallRequest::read(envelope.params) {
-                Err(_) => Decision::Refuse(Some(id), AMBIGUOUS),
-                Ok(_) if self.calls.contains_key(&id) => Decision::Refuse(Some(id), DUPLICATE_ID),
+                Err(_) => HostMessageDecision::Refuse(Some(id), AMBIGUOUS),
+                Ok(_) if self.calls.contains_key(&id) => HostMessageDecision::Refuse(Some(id), DUPLICATE_ID),
                 Ok(request) => {
                     let verdict = match self.tools.judge(&request.tool) {
                         Verdict::Harmless if self.is_stopped => Verdict::Ask(AskReason::Stopped),
                         verdict => verdict,
                     };
-                    Decision::Call { id, request, verdict }
+                    HostMessageDecision::Call { id, request, verdict }
                 }
             },
-            ("tools/list", Some(id)) => Decision::Track(id, TrackedKind::ListTools),
+            ("tools/list", Some(id)) => HostMessageDecision::Track(id, TrackedKind::ListTools),
             ("tasks/update", None) => match envelope.id {
-                Some(_) => Decision::Refuse(None, AMBIGUOUS),
-                None => Decision::Drop("input for a task without an id, which nobody could be told about"),
+                Some(_) => HostMessageDecision::Refuse(None, AMBIGUOUS),
+                None => HostMessageDecision::Drop(
+                    "input for a task without an id, which nobody could be told about",
+                ),
             },
             ("tasks/update", Some(id)) => self.decide_task_update(id, &envelope),
             (method @ ("tasks/get" | "tasks/result"), Some(id)) => match envelope.text_param("taskId") {
-                Some(task) if self.tasks.contains_key(&task) => {
-                    Decision::Track(id, TrackedKind::Task { task, is_result: method == "tasks/result" })
-                }
-                _ => Decision::Pass,
+                Some(task) if self.tasks.contains_key(&task) => HostMessageDecision::Track(
+                    id,
+                    TrackedKind::Task { task, is_result: method == "tasks/result" },
+                ),
+                _ => HostMessageDecision::Pass,
             },
             ("notifications/cancelled", _) => {
                 let id = envelope.params.and_then(|params| params.member("requestId"));
                 match id.as_ref().and_then(RequestId::read) {
-                    Some(id) if self.calls.contains_key(&id) => Decision::Cancel(id),
-                    _ => Decision::Pass,
+                    Some(id) if self.calls.contains_key(&id) => HostMessageDecision::Cancel(id),
+                    _ => HostMessageDecision::Pass,
                 }
             }
-            _ => Decision::Pass,
+            _ => HostMessageDecision::Pass,
         }
     }
 
     /// Decides about input for a task. It can change what the task does, so it passes only if the task belongs to a call that this
     /// gate has sent, the tool is still the same, and the person has not stopped it.
-    fn decide_task_update<'d>(&self, id: RequestId, envelope: &RpcEnvelope<'d>) -> Decision<'d> {
+    fn decide_task_update<'d>(&self, id: RequestId, envelope: &RpcEnvelope<'d>) -> HostMessageDecision<'d> {
         let names = ["taskId", "inputResponses", "requestState", "_meta"];
         let params = envelope.params.filter(|params| params.kind() == JsonKind::Object);
         let Some(Ok([Some(task), input, ..])) = params.map(|params| read_unambiguous(&params, names)) else {
-            return Decision::Refuse(Some(id), AMBIGUOUS);
+            return HostMessageDecision::Refuse(Some(id), AMBIGUOUS);
         };
         let Some(task) = task.text().filter(|_| !task.has_lone_surrogate()) else {
-            return Decision::Refuse(Some(id), AMBIGUOUS);
+            return HostMessageDecision::Refuse(Some(id), AMBIGUOUS);
         };
         let refusal = match self.tasks.get(&*task) {
             None => UNKNOWN_TASK,
             Some(running) if running.is_stopped => STOPPED_TASK,
             Some(running) if self.tools.definition(&running.tool) != running.definition => CHANGED_TASK,
-            Some(_) => return Decision::UpdateTask { id, task: task.into_owned(), input },
+            Some(_) => return HostMessageDecision::UpdateTask { id, task: task.into_owned(), input },
         };
-        Decision::Refuse(Some(id), refusal)
+        HostMessageDecision::Refuse(Some(id), refusal)
     }
 
     /// Remembers a message that passes.
-    fn register(&mut self, decision: &Decision<'_>, now: Instant, effects: &mut Vec<Effect>) {
+    fn register(&mut self, decision: &HostMessageDecision<'_>, now: Instant, effects: &mut Vec<Effect>) {
         match decision {
-            Decision::Track(id, kind) if self.tracked.len() < MAX_TRACKED_REQUESTS => {
+            HostMessageDecision::Track(id, kind) if self.tracked.len() < MAX_TRACKED_REQUESTS => {
                 let kind = match kind {
                     TrackedKind::ListTools => TrackedKind::ListTools,
                     TrackedKind::BatchMember => TrackedKind::BatchMember,
@@ -248,7 +251,7 @@ impl GateCore {
                 };
                 self.tracked.insert(id.clone(), TrackedRequest { kind, batch: None });
             }
-            Decision::UpdateTask { id, task, input } => {
+            HostMessageDecision::UpdateTask { id, task, input } => {
                 if let Some(call) = self.tasks.get(task).and_then(|running| running.call) {
                     let text = GateText::new(|language| {
                         let words = describe_arguments(input.as_ref(), language)
@@ -263,8 +266,8 @@ impl GateCore {
                 }
             }
             // A host that never waits for answers must not fill the memory.
-            Decision::Call { .. } if self.calls.len() >= MAX_TRACKED_REQUESTS => {}
-            Decision::Call { id, request, .. } => {
+            HostMessageDecision::Call { .. } if self.calls.len() >= MAX_TRACKED_REQUESTS => {}
+            HostMessageDecision::Call { id, request, .. } => {
                 let key = self.call_key(request);
                 let call = match key.and_then(|key| self.take_retry(key, request, now, effects)) {
                     Some(continued) => continued,
@@ -300,28 +303,28 @@ impl GateCore {
     /// Applies a decision about a message that does not pass unchanged.
     fn apply(
         &mut self,
-        decision: Decision<'_>,
+        decision: HostMessageDecision<'_>,
         source: &str,
         batch: Option<u64>,
         now: Instant,
         effects: &mut Vec<Effect>,
     ) {
         match decision {
-            Decision::Call { id, request, verdict: Verdict::Ask(reason) } => {
+            HostMessageDecision::Call { id, request, verdict: Verdict::Ask(reason) } => {
                 self.hold_call(id, &request, reason, source, batch, now, effects);
             }
-            Decision::Cancel(id) => self.cancel(&id, source, effects),
-            Decision::Refuse(id, message) => {
+            HostMessageDecision::Cancel(id) => self.cancel(&id, source, effects),
+            HostMessageDecision::Refuse(id, message) => {
                 let line = error_line(id.as_ref(), INVALID_REQUEST, message);
                 match id {
                     Some(id) => self.reply(&id, batch, line, effects),
                     None => effects.push(Effect::ToHost(line)),
                 }
             }
-            Decision::Drop(reason) => {
+            HostMessageDecision::Drop(reason) => {
                 effects.push(Effect::Announce(texts::DROPPED.with(&[&self.server, reason])));
             }
-            Decision::ElicitationAnswer(id) => {
+            HostMessageDecision::ElicitationAnswer(id) => {
                 if self.answered_elicitations.remove(&id) {
                     return;
                 }
@@ -329,7 +332,10 @@ impl GateCore {
                 effects.push(Effect::WithdrawElicitation(id));
                 effects.push(Effect::ToServer(with_line_break(source)));
             }
-            Decision::Pass | Decision::Track(..) | Decision::UpdateTask { .. } | Decision::Call { .. } => {
+            HostMessageDecision::Pass
+            | HostMessageDecision::Track(..)
+            | HostMessageDecision::UpdateTask { .. }
+            | HostMessageDecision::Call { .. } => {
                 effects.push(Effect::ToServer(with_line_break(source)));
             }
         }

@@ -32,7 +32,7 @@ pub(crate) use offered_input::write_input;
 use seal::json::{JsonKind, JsonValue, Tape};
 use seal::{Digest, canonicalize_exact};
 
-use super::describe::{describe_arguments, describe_other_params, make_harmless};
+use super::describe::{describe_arguments, describe_other_params, escape_and_shorten};
 use super::limits::*;
 use super::message::{
     INVALID_REQUEST, PARSE_ERROR, RequestId, RpcEnvelope, ToolCallRequest, cancelled_line, copy_response,
@@ -363,8 +363,8 @@ impl GateCore {
 
     fn describe(&self, request: &ToolCallRequest<'_>, reason: Option<AskReason>) -> CallDescription {
         let (server, tool) = (
-            make_harmless(&self.server, 100, Language::English),
-            make_harmless(&request.tool, 100, Language::English),
+            escape_and_shorten(&self.server, 100, Language::English),
+            escape_and_shorten(&request.tool, 100, Language::English),
         );
         // Metadata is announced only where it is a part of what a person agrees to.
         let without: &[&str] = if reason.is_some() { &[] } else { &["_meta"] };

@@ -19,7 +19,7 @@ pub enum TextKind {
 
 /// Text without dangerous characters, and what was found in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HarmlessText {
+pub struct SanitizedText {
     /// The text. Dangerous characters are replaced with `[U+202E]` and the like.
     pub text: String,
     /// Number of control characters other than line breaks and tabs.
@@ -32,7 +32,7 @@ pub struct HarmlessText {
     pub look_alikes: Vec<String>,
 }
 
-impl HarmlessText {
+impl SanitizedText {
     /// Returns what was found, as sentences.
     pub fn warnings(&self, language: Language) -> Vec<String> {
         let mut warnings = Vec::new();
@@ -55,14 +55,14 @@ impl HarmlessText {
 /// Replaces dangerous characters.
 ///
 /// ```
-/// use gate::description::harmless::{TextKind, make_harmless};
+/// use gate::description::sanitize::{TextKind, sanitize_text};
 /// use gate::phrases::Language;
-/// let found = make_harmless("echo \u{202e}fdp.exe", TextKind::Technical);
+/// let found = sanitize_text("echo \u{202e}fdp.exe", TextKind::Technical);
 /// assert_eq!(found.text, "echo [U+202E]fdp.exe");
 /// assert_eq!(found.warnings(Language::English), ["Warning: it contains 1 text-reordering character."]);
 /// ```
-pub fn make_harmless(text: &str, kind: TextKind) -> HarmlessText {
-    let mut found = HarmlessText::default();
+pub fn sanitize_text(text: &str, kind: TextKind) -> SanitizedText {
+    let mut found = SanitizedText::default();
     for c in text.chars() {
         match classify(c) {
             Class::Plain => found.text.push(c),
