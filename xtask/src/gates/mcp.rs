@@ -45,6 +45,7 @@ pub(crate) fn run(log: &StageLog) -> StageResult {
     for (program, script, server) in clients {
         log.run(in_folder(program).arg(script).arg(&sayso).arg(&hub.url).args(server))?;
     }
+    log.run(in_folder(Path::new("node")).arg("ts_elicit.mjs").arg(&sayso).arg(&hub.url))?;
     let node = node_for_conformance(&folder);
     match &node {
         None => log.print("The conformance suite was skipped, because it needs Node.js 22."),
@@ -88,6 +89,7 @@ fn install_node_packages(log: &StageLog) -> Result<PathBuf, String> {
         "compare_conformance.mjs",
         "conformance_client.mjs",
         "ts_client.mjs",
+        "ts_elicit.mjs",
         "ts_modern.mjs",
         "py_client.py",
         "py_modern.py",
