@@ -34,15 +34,15 @@ const FAULTS: [Fault; 5] = [
 ];
 
 /// A harness that runs without a screen.
-struct Harness {
-    name: &'static str,
+pub(crate) struct Harness {
+    pub(crate) name: &'static str,
     /// The file with its hooks, and its timeout for a second.
-    hooks: (&'static str, u32),
+    pub(crate) hooks: (&'static str, u32),
     /// Connects it with these options of the hook. Returns its environment.
-    configure: fn(&HarnessFixture, &[&str]) -> Vec<(&'static str, String)>,
-    options: &'static [&'static str],
+    pub(crate) configure: fn(&HarnessFixture, &[&str]) -> Vec<(&'static str, String)>,
+    pub(crate) options: &'static [&'static str],
     /// Starts it.
-    start: fn(&HarnessFixture, &[(&str, &str)]) -> Child,
+    pub(crate) start: fn(&HarnessFixture, &[(&str, &str)]) -> Child,
     /// The faults after which it executes the command without a yes. The others must be refused.
     fails_open: &'static [Fault],
     /// Whether it waits without end for a hook that does not answer.
@@ -55,7 +55,7 @@ fn start_claude(fixture: &HarnessFixture, environment: &[(&str, &str)], mode: &s
     fixture.spawn(&HarnessFixture::program("claude"), &arguments, environment)
 }
 
-const CLAUDE: Harness = Harness {
+pub(crate) const CLAUDE: Harness = Harness {
     name: "Claude Code",
     hooks: (".claude/settings.json", 1),
     configure: claude::configure,
@@ -72,7 +72,7 @@ const CLAUDE_BYPASS: Harness = Harness {
     ..CLAUDE
 };
 
-const CODEX: Harness = Harness {
+pub(crate) const CODEX: Harness = Harness {
     name: "Codex",
     hooks: (".codex/hooks.json", 1),
     configure: |fixture, options| others::configure_codex(fixture, options, "never", "danger-full-access"),
@@ -86,7 +86,7 @@ const CODEX: Harness = Harness {
     waits_for_hooks: false,
 };
 
-const GEMINI: Harness = Harness {
+pub(crate) const GEMINI: Harness = Harness {
     name: "Gemini CLI",
     hooks: (".gemini/settings.json", 1000),
     configure: |fixture, options| others::configure_gemini(fixture, Some(options)),
@@ -100,7 +100,7 @@ const GEMINI: Harness = Harness {
     waits_for_hooks: false,
 };
 
-const OPENCODE: Harness = Harness {
+pub(crate) const OPENCODE: Harness = Harness {
     name: "opencode",
     hooks: (".config/opencode/plugins/sayso.js", 1),
     configure: |fixture, options| others::configure_opencode(fixture, Some(options), "allow"),

@@ -17,3 +17,4 @@ mod kills;
 mod others;
 mod screen;
 mod screens;
+mod transcripts;
