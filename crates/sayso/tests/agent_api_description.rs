@@ -26,7 +26,10 @@ const OF_EVERY_CALL: [&str; 3] = ["idempotency_key", "session_id", "reply_token"
 /// What is in the description and this client does not send, with the reason.
 const NOT_SENT: [(&str, &str); 2] = [
     ("aaep:agent.state.changed/from_state", "the hub knows it"),
-    ("session.start/request_text", "the words of the request are the argument of `Hub::session`, in `summary_normal`"),
+    (
+        "session.start/request_text",
+        "the words of the request are the argument of `Hub::session`, in `summary_normal`",
+    ),
 ];
 
 /// The messages of a connection, as method and content.
@@ -222,9 +225,11 @@ async fn do_the_rest(hub: &Hub, other: &Hub, proxy: &mut RecordingProxy, person:
     );
     answer.unwrap();
     // A question that is not waited for any longer is withdrawn.
-    let mut asking = Box::pin(session.ask(Action::new("wipe", "{}").says("Wipe.").irreversible()));
+    let mut asking = Box::pin(
+        session.ask(Action::new("wipe", "{}").says("Wipe.").consequence("It is gone.").irreversible()),
+    );
     tokio::select! {
-        _ = &mut asking => panic!("nobody answers"),
+        answer = &mut asking => panic!("nobody answers: {answer:?}"),
         _ = person.events_until("awaiting.confirmation") => {}
     }
     drop(asking);
@@ -261,7 +266,10 @@ async fn everything_that_the_client_sends_and_receives_is_described() {
         body.as_object_mut().unwrap().retain(|name, _| !OF_EVERY_CALL.contains(&name.as_str()));
         let members = sent.entry(method.clone()).or_default();
         members.extend(body.as_object().unwrap().keys().map(|name| name.trim_end_matches("_es").to_owned()));
-        if !description.body_schema(method)["$ref"].is_null() && method != "session.event" && method != "agent.manifest" {
+        if !description.body_schema(method)["$ref"].is_null()
+            && method != "session.event"
+            && method != "agent.manifest"
+        {
             description.check(method, &description.body_schema(method), &body);
         }
         for event in body["events"].as_array().into_iter().flatten() {
@@ -276,7 +284,8 @@ async fn everything_that_the_client_sends_and_receives_is_described() {
             Some(_) => description.members(&description.event_schema(name)),
             None => description.call_members(name),
         };
-        let unknown: Vec<_> = members.iter().filter(|name| !described.contains(*name) && *name != "type").collect();
+        let unknown: Vec<_> =
+            members.iter().filter(|name| !described.contains(*name) && *name != "type").collect();
         assert!(unknown.is_empty(), "{name} has members that are not described: {unknown:?}");
         missing.extend(described.difference(members).map(|member| format!("{name}/{member}")));
     }

@@ -256,7 +256,9 @@ fn add_options(hooks: &mut Value, options: &[&str]) {
                 arguments.extend(options.iter().map(|option| json!(option)));
             } else if let Some(Value::String(command)) = members.get_mut("command") {
                 // What follows if the hook fails stays at the end.
-                let (hook, rest) = command.split_once(" || ").map_or((command.as_str(), None), |(hook, rest)| (hook, Some(rest)));
+                let (hook, rest) = command
+                    .split_once(" || ")
+                    .map_or((command.as_str(), None), |(hook, rest)| (hook, Some(rest)));
                 let line = [&[hook], options].concat().join(" ");
                 *command = rest.map_or_else(|| line.clone(), |rest| format!("{line} || {rest}"));
             } else {

@@ -281,7 +281,12 @@ pub(crate) fn cancelled_line(id: &RequestId, reason: &str) -> Vec<u8> {
 }
 
 /// Writes a call that was made before, with another id, and with input that the server asked for, as one line.
-pub(crate) fn retry_line(id: &RequestId, params: &JsonValue<'_>, input: &str, state: Option<&str>) -> Vec<u8> {
+pub(crate) fn retry_line(
+    id: &RequestId,
+    params: &JsonValue<'_>,
+    input: &str,
+    state: Option<&str>,
+) -> Vec<u8> {
     to_line(write_object(|out| {
         out.plain_member("jsonrpc", "2.0");
         id.write(out.key("id"));

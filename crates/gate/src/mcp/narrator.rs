@@ -11,7 +11,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::elicit;
-use super::gate_core::{write_input, CallDescription, CallNumber, Effect, GateCore, QuestionId, QuestionOutcome};
+use super::gate_core::{
+    CallDescription, CallNumber, Effect, GateCore, QuestionId, QuestionOutcome, write_input,
+};
 use super::hub_link::{HubLink, SessionUrgency};
 use super::limits::{ANSWER_TIMEOUT, MAX_NARRATED_CALLS, PROGRESS_INTERVAL};
 use super::message::RequestId;

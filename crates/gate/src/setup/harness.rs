@@ -185,7 +185,8 @@ impl Harness {
         let line = || {
             let line = join_words(words.iter().map(String::as_str));
             // These harnesses make a call whose hook fails, unless it fails with exit code 2 and a reason.
-            let is_refused = matches!((self, event.name), (Self::Codex, "PreToolUse") | (Self::Gemini, "BeforeTool"));
+            let is_refused =
+                matches!((self, event.name), (Self::Codex, "PreToolUse") | (Self::Gemini, "BeforeTool"));
             Json::text(if is_refused { line + REFUSE_ON_FAILURE } else { line })
         };
         match self {

@@ -69,13 +69,23 @@ impl GateCore {
         now: Instant,
         effects: &mut Vec<Effect>,
     ) {
-        let Some(OfferedInput { mut running, waiter, response, request_state }) = self.take_offered(id) else { return };
+        let Some(OfferedInput { mut running, waiter, response, request_state }) = self.take_offered(id)
+        else {
+            return;
+        };
         let is_unchanged = self.tools.definition(&running.tool) == running.definition;
         let mut tape = Tape::default();
         let params = running.params.as_deref().and_then(|params| tape.read(params).ok());
-        if let (Some(input), Some(params), true) = (input, params, is_unchanged && !self.is_stopped && !self.is_closed) {
+        if let (Some(input), Some(params), true) =
+            (input, params, is_unchanged && !self.is_stopped && !self.is_closed)
+        {
             let own_id = self.unused_id();
-            effects.push(Effect::ToServer(retry_line(&own_id, &params.root(), input, request_state.as_deref())));
+            effects.push(Effect::ToServer(retry_line(
+                &own_id,
+                &params.root(),
+                input,
+                request_state.as_deref(),
+            )));
             running.input_rounds += 1;
             running.joined.push(waiter);
             self.calls.insert(id.clone(), CallState::Joined(own_id.clone()));
@@ -146,7 +156,8 @@ impl GateCore {
 /// Reads the requests in a server's answer, and the state for the retry. Returns `None` if one of them cannot be asked in words.
 fn read_requests(response: &JsonValue<'_>) -> Option<(Vec<(String, String)>, Option<String>)> {
     let result = response.member("result")?;
-    let [_, requests, state] = read_unambiguous(&result, ["resultType", "inputRequests", "requestState"]).ok()?;
+    let [_, requests, state] =
+        read_unambiguous(&result, ["resultType", "inputRequests", "requestState"]).ok()?;
     let mut found = BTreeMap::new();
     for (name, request) in requests?.members() {
         let is_form = request.member("method").is_some_and(|method| method.is_text("elicitation/create"));

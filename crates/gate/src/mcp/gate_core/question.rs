@@ -50,8 +50,7 @@ impl GateCore {
             let definition = self.tools.definition(&request.tool);
             let tool = request.tool.clone();
             let (key, joined, params) = (Some(key), Vec::new(), waiter.params);
-            let running =
-                RunningCall { call, tool, key, definition, joined, batch, params, input_rounds: 0 };
+            let running = RunningCall { call, tool, key, definition, joined, batch, params, input_rounds: 0 };
             self.calls.insert(id, CallState::Running(running));
             effects.push(Effect::ToServer(waiter.line));
             return;
