@@ -11,14 +11,16 @@ use sayso::{Action, HandOff, HandOffTarget, Hub};
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
-use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 use tokio_tungstenite::tungstenite::{ClientRequestBuilder, Error, Message};
-use tokio_tungstenite::{accept_hdr_async, client_async};
+use tokio_tungstenite::{accept_async, client_async};
 
 use crate::public_api::event_fields::{publish_all_events, receive_all_events};
 use crate::support::fixture::TestListener;
 
 const MANIFEST: &str = r#"{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:producer.manifest","agent_id":"agent","agent_name":"Agent","aaep_versions_supported":["1.0.0"],"conformance_levels_supported":[1,2,3],"transports_supported":["sse","websocket"]}"#;
+
+/// A time limit that is long enough on any machine.
+const TEST_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// A member that JSON-RPC or every call has, and no schema describes.
 const OF_EVERY_CALL: [&str; 3] = ["idempotency_key", "session_id", "reply_token"];
@@ -32,28 +34,30 @@ const NOT_SENT: [(&str, &str); 2] = [
     ),
 ];
 
-/// The messages of a connection, as method and content.
+/// The methods of the calls of one connection that have no response yet, by their number.
+type PendingCalls = Mutex<BTreeMap<u64, String>>;
+
+/// The recorded messages, as method and content.
 #[derive(Default)]
 struct Messages {
     calls: Vec<(String, Value)>,
     results: Vec<(String, Value)>,
     notifications: Vec<(String, Value)>,
-    /// The methods of calls without a response, by their number.
-    pending: BTreeMap<u64, String>,
 }
 
 impl Messages {
-    fn record(&mut self, text: &str) {
+    fn record(&mut self, text: &str, pending: &PendingCalls) {
         let message: Value = serde_json::from_str(text).unwrap();
         let (method, id) = (message["method"].as_str().map(str::to_owned), message["id"].as_u64());
         match (method, id) {
             (Some(method), Some(id)) => {
-                self.pending.insert(id, method.clone());
+                pending.lock().unwrap().insert(id, method.clone());
                 self.calls.push((method, message["params"].clone()));
             }
             (Some(method), None) => self.notifications.push((method, message["params"].clone())),
             (None, id) => {
-                let method = id.and_then(|id| self.pending.remove(&id)).expect("a response to a call");
+                let method =
+                    id.and_then(|id| pending.lock().unwrap().remove(&id)).expect("a response to a call");
                 // An error is a problem document in any call.
                 if message["error"].is_null() {
                     self.results.push((method, message["result"].clone()));
@@ -94,20 +98,15 @@ async fn accept(listener: Arc<TcpListener>, hub: String, messages: Arc<Mutex<Mes
         let (stream, _) = listener.accept().await.unwrap();
         let (hub, messages) = (hub.clone(), messages.clone());
         connections.spawn(async move {
-            let mut path = String::new();
-            let read_path = |request: &Request, response: Response| {
-                path = request.uri().path().to_owned();
-                Ok(response)
-            };
-            #[allow(clippy::result_large_err, reason = "the type is that of the library")]
-            let client = accept_hdr_async(stream, read_path).await.unwrap();
-            let uri = format!("ws://{hub}{path}").parse().unwrap();
+            let client = accept_async(stream).await.unwrap();
+            let uri = format!("ws://{hub}/agent/v1/ws").parse().unwrap();
             let server = TcpStream::connect(&hub).await.unwrap();
             let (server, _) = client_async(ClientRequestBuilder::new(uri), server).await.unwrap();
             let ((to_client, from_client), (to_server, from_server)) = (client.split(), server.split());
+            let pending = PendingCalls::default();
             tokio::select! {
-                () = forward(from_client, to_server, &messages) => {}
-                () = forward(from_server, to_client, &messages) => {}
+                () = forward(from_client, to_server, &messages, &pending) => {}
+                () = forward(from_server, to_client, &messages, &pending) => {}
             }
         });
     }
@@ -117,10 +116,11 @@ async fn forward(
     mut from: impl Stream<Item = Result<Message, Error>> + Unpin,
     mut to: impl Sink<Message> + Unpin,
     messages: &Mutex<Messages>,
+    pending: &PendingCalls,
 ) {
     while let Some(Ok(message)) = from.next().await {
         if let Message::Text(text) = &message {
-            messages.lock().unwrap().record(text);
+            messages.lock().unwrap().record(text, pending);
         }
         if to.send(message).await.is_err() {
             return;
@@ -253,7 +253,8 @@ async fn everything_that_the_client_sends_and_receives_is_described() {
     let hub = hub.manifest_uri("https://bank.example/manifest.json").open().await.unwrap();
     let other = connect("Guide").open().await.unwrap();
     tokio::join!(publish_all_events(&hub), receive_all_events(&mut person));
-    do_the_rest(&hub, &other, &mut proxy, &mut person).await;
+    let rest = do_the_rest(&hub, &other, &mut proxy, &mut person);
+    tokio::time::timeout(TEST_TIMEOUT, rest).await.unwrap();
 
     let description = Description::read();
     let messages = proxy.messages.lock().unwrap();

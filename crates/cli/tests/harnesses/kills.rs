@@ -33,13 +33,16 @@ const FAULTS: [Fault; 5] = [
     Fault::HookTakesTooLong,
 ];
 
+/// Variables of an environment.
+pub(crate) type Environment = Vec<(&'static str, String)>;
+
 /// A harness that runs without a screen.
 pub(crate) struct Harness {
     pub(crate) name: &'static str,
     /// The file with its hooks, and its timeout for a second.
     pub(crate) hooks: (&'static str, u32),
     /// Connects it with these options of the hook. Returns its environment.
-    pub(crate) configure: fn(&HarnessFixture, &[&str]) -> Vec<(&'static str, String)>,
+    pub(crate) configure: fn(&HarnessFixture, &[&str]) -> Environment,
     pub(crate) options: &'static [&'static str],
     /// Starts it.
     pub(crate) start: fn(&HarnessFixture, &[(&str, &str)]) -> Child,

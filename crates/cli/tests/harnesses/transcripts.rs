@@ -62,7 +62,13 @@ fn record(harness: &Harness) -> Vec<Value> {
     files.sort();
     let root = fixture.home().parent().unwrap().to_str().unwrap().to_owned();
     let mut names = BTreeMap::new();
-    files.iter().map(|file| to_step(file, &root, &mut names)).collect()
+    let mut steps: Vec<_> = files.iter().map(|file| to_step(file, &root, &mut names)).collect();
+    // Codex's answer to a permitted call is empty.
+    if steps.iter().all(|step| step["answer"].is_null()) {
+        let call = steps.iter_mut().find(|step| step["event"]["hook_event_name"] == "PreToolUse").unwrap();
+        call["answer"] = json!("accept");
+    }
+    steps
 }
 
 fn to_step(file: &Path, root: &str, names: &mut BTreeMap<String, String>) -> Value {

@@ -336,7 +336,11 @@ impl Work {
         let input = {
             let mut asking = std::pin::pin!(async {
                 let session = self.session(SessionUrgency::Question).await?;
-                ask_for_each(&session, &requests).await
+                let input = ask_for_each(&session, &requests).await;
+                if let Err(Error::Stopped(_) | Error::Unreachable(_)) = &input {
+                    self.link.forget(&session).await;
+                }
+                input
             });
             loop {
                 tokio::select! {

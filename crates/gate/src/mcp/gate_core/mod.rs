@@ -39,6 +39,7 @@ use super::message::{
     error_line, progress_line, refusal_line, retry_line,
 };
 use super::outcome::CallOutcome;
+use super::param_headers::ParamHeader;
 use super::tools::{AskReason, Tools, Verdict};
 use crate::phrases::{GateText, Language, texts};
 
@@ -302,6 +303,11 @@ impl GateCore {
 
     pub(crate) fn pins(&self) -> &HashMap<String, Digest> {
         self.tools.pins()
+    }
+
+    /// Returns the arguments of a tool that a server behind a URL also wants as headers.
+    pub(crate) fn param_headers(&self, tool: &str) -> Vec<ParamHeader> {
+        self.tools.param_headers(tool)
     }
 
     fn finish(&mut self, call: Option<CallNumber>, outcome: CallOutcome, effects: &mut Vec<Effect>) {

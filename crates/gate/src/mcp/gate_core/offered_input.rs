@@ -92,14 +92,14 @@ impl GateCore {
             self.calls.insert(own_id, CallState::Running(running));
             return;
         }
-        self.expect_retry(running, request_state, now, effects);
+        self.expect_retry(&running, request_state, now, effects);
         effects.push(Effect::ToHost(response));
     }
 
     /// Remembers that the host may retry a call with the input that the server needs.
     pub(super) fn expect_retry(
         &mut self,
-        running: RunningCall,
+        running: &RunningCall,
         request_state: Option<String>,
         now: Instant,
         effects: &mut Vec<Effect>,
@@ -107,7 +107,7 @@ impl GateCore {
         if let Some(call) = running.call {
             effects.push(Effect::Note(call, texts::NEEDS_INFORMATION.with(&[&self.server])));
         }
-        let RunningCall { key: Some(key), definition, call, .. } = running else {
+        let RunningCall { key: Some(key), definition, call, .. } = *running else {
             return self.finish(running.call, CallOutcome::NotContinued, effects);
         };
         if self.retries.len() >= MAX_PENDING_RETRIES
@@ -153,8 +153,11 @@ impl GateCore {
     }
 }
 
+/// The name and the text of each request for input.
+type InputRequests = Vec<(String, String)>;
+
 /// Reads the requests in a server's answer, and the state for the retry. Returns `None` if one of them cannot be asked in words.
-fn read_requests(response: &JsonValue<'_>) -> Option<(Vec<(String, String)>, Option<String>)> {
+fn read_requests(response: &JsonValue<'_>) -> Option<(InputRequests, Option<String>)> {
     let result = response.member("result")?;
     let [_, requests, state] =
         read_unambiguous(&result, ["resultType", "inputRequests", "requestState"]).ok()?;

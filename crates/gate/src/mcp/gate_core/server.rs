@@ -196,7 +196,7 @@ impl GateCore {
         }
         match outcome {
             CallOutcome::InputRequired { request_state } => {
-                self.expect_retry(running, request_state, now, effects);
+                self.expect_retry(&running, request_state, now, effects);
             }
             CallOutcome::Task(task) => {
                 if let Some(call) = running.call {
