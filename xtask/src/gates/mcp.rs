@@ -48,6 +48,8 @@ pub(crate) fn run(log: &StageLog) -> StageResult {
                 comparison.args(["compare_conformance.mjs", scenario]).arg(&sayso).arg(&hub.url);
                 log.run(&mut comparison)?;
             }
+            let mut comparison = in_folder(node);
+            log.run(comparison.arg("compare_conformance_server.mjs").arg(&sayso).arg(&hub.url))?;
         }
     }
     // Without a listener, the same hosts get refusals.
@@ -120,7 +122,9 @@ fn install_node_packages(log: &StageLog) -> Result<PathBuf, String> {
     for file in [
         "compare_everything.mjs",
         "compare_conformance.mjs",
+        "compare_conformance_server.mjs",
         "conformance_client.mjs",
+        "conformance_server.mjs",
         "ts_client.mjs",
         "ts_elicit.mjs",
         "ts_modern.mjs",
