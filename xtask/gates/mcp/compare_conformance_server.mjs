@@ -2,12 +2,11 @@
 // `conformance_server.mjs` is the server, and the bridge that makes it, or the gate in front of it, a server with a URL.
 //
 // Usage: node compare_conformance_server.mjs SAYSO HUB_URL
-// The operator trusts the server, because a question about a call sends the host progress of its own. Exits with 1 if a check fails or
-// the results differ.
+// A listener that accepts everything must be connected to the hub. Exits with 1 if a check fails or the results differ.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -35,13 +34,7 @@ async function run(command) {
 }
 
 const without = await run(server);
-const source = readFileSync(here("conformance_server.mjs"), "utf8");
-const tools = [...source.matchAll(/tool\("(\w+)"/g)].map(([, name]) => name);
-const folder = mkdtempSync(join(tmpdir(), "trust-"));
-const trust = join(folder, "trust.toml");
-writeFileSync(trust, `[servers.conformance]\nallow = ${JSON.stringify(tools)}\n`, { mode: 0o600 });
-const withGate = await run([sayso, "mcp", "--name", "conformance", "--trust", trust, "--hub", hub, "--", ...server]);
-rmSync(folder, { recursive: true });
+const withGate = await run([sayso, "mcp", "--name", "conformance", "--hub", hub, "--", ...server]);
 const failed = without.filter((check) => !check.endsWith("SUCCESS"));
 if (without.length < 30 || failed.length > 0 || JSON.stringify(without) !== JSON.stringify(withGate)) {
   const missing = without.filter((check) => !withGate.includes(check));

@@ -254,15 +254,15 @@ pub(crate) fn error_line(id: Option<&RequestId>, code: i64, message: &str) -> Ve
     }))
 }
 
-/// Writes a progress notification, as one line. `progress` grows with each notification, but stays so small that the progress of
-/// the tool itself normally exceeds it.
+/// Writes a progress notification, as one line. `progress` grows with each notification, and stays below 0, because it must not be
+/// higher than the first progress of the tool itself, which is often 0.
 pub(crate) fn progress_line(token: &str, count: u32, message: &str) -> Vec<u8> {
     to_line(write_object(|out| {
         out.plain_member("jsonrpc", "2.0");
         out.plain_member("method", "notifications/progress");
         out.key("params").object(|out| {
             out.key("progressToken").raw(token);
-            out.key("progress").number(f64::from(count) / 1_000_000.0);
+            out.key("progress").number(f64::from(count) / 1_000_000.0 - 1.0);
             out.key("message").text(message);
         });
     }))

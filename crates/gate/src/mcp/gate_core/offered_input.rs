@@ -12,7 +12,7 @@ use super::*;
 use crate::mcp::elicit;
 use crate::mcp::message::read_unambiguous;
 
-/// The progress that the host is told first. It is higher than what a question before the call can reach.
+/// The number of the first progress notification. It is higher than what a question before the call can reach.
 const FIRST_PROGRESS: u32 = 100_000;
 
 impl GateCore {
