@@ -19,7 +19,7 @@ impl GateCore {
     /// Returns the parameters of a call, if listeners may have to be asked for its input.
     pub(super) fn params_to_keep(&self, request: &ToolCallRequest<'_>) -> Option<Box<str>> {
         let params = request.params_source();
-        (self.elicits && params.len() <= MAX_HELD_MESSAGE_BYTES).then(|| params.into())
+        (self.elicits && params.len() <= MAX_QUESTION_ARGUMENT_BYTES).then(|| params.into())
     }
 
     /// Asks listeners for the input that the server needs. Returns the call if the host must be asked instead.
