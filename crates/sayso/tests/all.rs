@@ -9,6 +9,8 @@
 )]
 
 #[cfg(feature = "client")]
+mod agent_api_description;
+#[cfg(feature = "client")]
 mod agent_manifest;
 #[cfg(feature = "client")]
 mod attach_to_running_hub;

@@ -12,28 +12,21 @@ use crate::stage::{StageLog, StageOutcome, StageResult, command_output, root, ta
 const CONFORMANCE_SCENARIOS: [&str; 4] =
     ["initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry"];
 
-/// Runs everything.
+/// The reference server, among the npm packages.
+const EVERYTHING: &str = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
+
+/// Runs everything but rmcp.
 pub(crate) fn run(log: &StageLog) -> StageResult {
     let folder = install_node_packages(log)?;
     let python = install_python_packages(log)?;
     let sayso = build_sayso(log)?;
-    let data = folder.join("data");
-    let everything = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
-    let in_folder = |program: &Path| {
-        let mut command = Command::new(program);
-        command
-            .current_dir(&folder)
-            .env("XDG_DATA_HOME", &data)
-            .env_remove("SAYSO_URL")
-            .env_remove("SAYSO_TOKEN");
-        command
-    };
+    let in_folder = |program: &Path| command_in(&folder, program);
 
     let hub = Hub::start(&sayso)?;
     let listener = Listener::start(&sayso, &hub.url)?;
     let mut comparison = in_folder(Path::new("node"));
-    log.run(comparison.args(["compare_everything.mjs", everything]).arg(&sayso).arg(&hub.url))?;
-    let everything = ["node", everything, "stdio"];
+    log.run(comparison.args(["compare_everything.mjs", EVERYTHING]).arg(&sayso).arg(&hub.url))?;
+    let everything = ["node", EVERYTHING, "stdio"];
     let interpreter = python.display().to_string();
     // The last two speak protocol 2026-07-28, with a server of the Python SDK.
     let clients: [(&Path, &str, &[&str]); 4] = [
@@ -45,6 +38,7 @@ pub(crate) fn run(log: &StageLog) -> StageResult {
     for (program, script, server) in clients {
         log.run(in_folder(program).arg(script).arg(&sayso).arg(&hub.url).args(server))?;
     }
+    log.run(in_folder(Path::new("node")).arg("ts_elicit.mjs").arg(&sayso).arg(&hub.url))?;
     let node = node_for_conformance(&folder);
     match &node {
         None => log.print("The conformance suite was skipped, because it needs Node.js 22."),
@@ -54,6 +48,8 @@ pub(crate) fn run(log: &StageLog) -> StageResult {
                 comparison.args(["compare_conformance.mjs", scenario]).arg(&sayso).arg(&hub.url);
                 log.run(&mut comparison)?;
             }
+            let mut comparison = in_folder(node);
+            log.run(comparison.arg("compare_conformance_server.mjs").arg(&sayso).arg(&hub.url))?;
         }
     }
     // Without a listener, the same hosts get refusals.
@@ -67,6 +63,46 @@ pub(crate) fn run(log: &StageLog) -> StageResult {
         Some(_) => StageOutcome::Passed,
         None => StageOutcome::Skipped("the conformance suite needs Node.js 22; the rest passed".to_owned()),
     })
+}
+
+/// Runs rmcp, the official Rust SDK, as a host. It is a gate of its own, because it takes long to build.
+pub(super) fn run_rmcp(log: &StageLog) -> StageResult {
+    let folder = install_node_packages(log)?;
+    let python = install_python_packages(log)?.display().to_string();
+    let sayso = build_sayso(log)?;
+    let build = root().join("target/tools/rmcp");
+    let manifest = root().join("xtask/gates/rmcp/Cargo.toml");
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--locked", "--manifest-path"]).arg(manifest).arg("--target-dir").arg(&build);
+    log.run(&mut cargo)?;
+    let hosts: [(&str, &[&str]); 2] =
+        [("legacy", &["node", EVERYTHING, "stdio"]), ("modern", &[&python, "py_modern.py", "serve"])];
+    let hub = Hub::start(&sayso)?;
+    let listener = Listener::start(&sayso, &hub.url)?;
+    let host = |era: &str, server: &[&str]| {
+        let mut command = command_in(&folder, &build.join("debug/rmcp-host"));
+        command.arg(era).arg(&sayso).arg(&hub.url).args(server);
+        command
+    };
+    for (era, server) in hosts {
+        log.run(&mut host(era, server))?;
+    }
+    drop(listener);
+    for (era, server) in hosts {
+        log.run(host(era, server).env("EXPECT", "refused"))?;
+    }
+    Ok(StageOutcome::Passed)
+}
+
+/// Creates a command that runs among the npm packages, without the user's hub and data.
+fn command_in(folder: &Path, program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .current_dir(folder)
+        .env("XDG_DATA_HOME", folder.join("data"))
+        .env_remove("SAYSO_URL")
+        .env_remove("SAYSO_TOKEN");
+    command
 }
 
 /// Builds the binary and returns its path. The other test programs are not needed.
@@ -86,8 +122,11 @@ fn install_node_packages(log: &StageLog) -> Result<PathBuf, String> {
     for file in [
         "compare_everything.mjs",
         "compare_conformance.mjs",
+        "compare_conformance_server.mjs",
         "conformance_client.mjs",
+        "conformance_server.mjs",
         "ts_client.mjs",
+        "ts_elicit.mjs",
         "ts_modern.mjs",
         "py_client.py",
         "py_modern.py",

@@ -27,6 +27,10 @@ pub(crate) fn add_stages<'a>(
         plan.add("mcp", lane, after, mcp::run);
         is_known = true;
     }
+    if is_wanted("rmcp") {
+        plan.add("rmcp", lane, after, mcp::run_rmcp);
+        is_known = true;
+    }
     if is_wanted("acp") {
         plan.add("acp", lane, after, acp::run);
         is_known = true;

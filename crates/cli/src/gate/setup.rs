@@ -71,6 +71,9 @@ struct McpArgs {
     /// File that says which tools need no question.
     #[arg(long, value_name = "FILE")]
     trust: Option<PathBuf>,
+    /// Offer questions from the servers (elicitations) to listeners as well.
+    #[arg(long)]
+    elicit: bool,
 }
 
 fn parse_client(text: &str) -> Result<McpClient, String> {
@@ -168,7 +171,7 @@ impl McpArgs {
             path.to_str().map(str::to_owned).ok_or_else(|| "the path is not UTF-8".to_owned())
         });
         let trust = trust.transpose().map_err(|error| format!("cannot use the file for --trust: {error}"))?;
-        Ok(McpOptions { hub: self.hub.clone(), trust })
+        Ok(McpOptions { hub: self.hub.clone(), trust, elicits: self.elicit })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use testing::cli::{KillTimer, binary};
@@ -14,7 +15,12 @@ pub(crate) struct HarnessFixture {
     pub(crate) model: String,
     folder: tempfile::TempDir,
     heard: Arc<Mutex<Vec<Value>>>,
+    subscription: Option<String>,
 }
+
+/// How long to wait for something that must happen.
+const MAX_WAIT: Duration = Duration::from_mins(2);
+const POLL_PAUSE: Duration = Duration::from_millis(50);
 
 /// How the person answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +35,9 @@ impl HarnessFixture {
     pub(crate) fn start(person: Person) -> Self {
         let hub = HubProcess::start_in_memory();
         let heard = Arc::<Mutex<Vec<Value>>>::default();
-        if person != Person::IsAbsent {
+        let subscription = (person != Person::IsAbsent).then(|| hub.client().subscribe(REPLY_CAPABILITIES));
+        if let Some(subscription) = subscription.clone() {
             let client = hub.client();
-            let subscription = client.subscribe(REPLY_CAPABILITIES);
             let mut stream = client.open_event_stream(&subscription, None);
             let heard = heard.clone();
             std::thread::spawn(move || {
@@ -70,7 +76,7 @@ impl HarnessFixture {
         for name in ["home", "project", "runtime"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
-        Self { hub, model: testing::scripted_model::start(), folder, heard }
+        Self { hub, model: testing::scripted_model::start(), folder, heard, subscription }
     }
 
     pub(crate) fn home(&self) -> PathBuf {
@@ -103,6 +109,52 @@ impl HarnessFixture {
     /// Returns how often the person was asked.
     pub(crate) fn questions(&self) -> usize {
         self.heard().iter().filter(|(kind, _)| kind.starts_with("awaiting.")).count()
+    }
+
+    /// Waits until a condition is met. `what` names it.
+    pub(crate) fn wait_until(&self, what: &str, is_met: impl Fn() -> bool) {
+        let deadline = Instant::now() + MAX_WAIT;
+        while !is_met() {
+            assert!(Instant::now() < deadline, "no {what}: {:#?}", self.heard());
+            std::thread::sleep(POLL_PAUSE);
+        }
+    }
+
+    /// Says yes to every question that the person heard, whether it is still open or not.
+    pub(crate) fn say_yes(&self) {
+        let subscription = self.subscription.as_deref().unwrap();
+        for event in self.events() {
+            if testing::messages::short_type(&event).starts_with("awaiting.") {
+                let token = event["reply_token"].as_str().unwrap_or_default();
+                // A hub that was killed cannot hear it.
+                drop(self.hub.client().try_reply(subscription, token, "accept"));
+            }
+        }
+    }
+
+    /// Returns the processes that were started with the home folder of this fixture: the hooks, or all others.
+    pub(crate) fn processes(&self, are_hooks: bool) -> Vec<String> {
+        let home = format!("HOME={}", self.home().display());
+        let folders = std::fs::read_dir("/proc").unwrap().flatten();
+        folders
+            .filter_map(|folder| {
+                let environment = std::fs::read(folder.path().join("environ")).ok()?;
+                let command = std::fs::read_to_string(folder.path().join("cmdline")).ok()?;
+                let mut words = command.split('\0');
+                let is_hook = words.next() == Some(&sayso()) && words.next() == Some("hook");
+                let is_own = environment.split(|byte| *byte == 0).any(|variable| variable == home.as_bytes());
+                // A process without a command line has ended.
+                (is_own && is_hook == are_hooks && !command.is_empty())
+                    .then(|| folder.file_name().to_string_lossy().into_owned())
+            })
+            .collect()
+    }
+
+    /// Sends a signal to all hooks that run, or to all other processes of the harness. Some may have ended already.
+    pub(crate) fn signal(&self, are_hooks: bool, signal: &str) {
+        for process in self.processes(are_hooks) {
+            drop(Command::new("kill").args([signal, &process]).stderr(Stdio::null()).status());
+        }
     }
 
     /// Whether the person heard that a question was withdrawn.
@@ -203,7 +255,12 @@ fn add_options(hooks: &mut Value, options: &[&str]) {
             if let Some(Value::Array(arguments)) = members.get_mut("args") {
                 arguments.extend(options.iter().map(|option| json!(option)));
             } else if let Some(Value::String(command)) = members.get_mut("command") {
-                *command = [&[command.as_str()], options].concat().join(" ");
+                // What follows if the hook fails stays at the end.
+                let (hook, rest) = command
+                    .split_once(" || ")
+                    .map_or((command.as_str(), None), |(hook, rest)| (hook, Some(rest)));
+                let line = [&[hook], options].concat().join(" ");
+                *command = rest.map_or_else(|| line.clone(), |rest| format!("{line} || {rest}"));
             } else {
                 members.values_mut().for_each(|member| add_options(member, options));
             }

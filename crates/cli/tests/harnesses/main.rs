@@ -13,6 +13,8 @@
 mod acp;
 mod claude;
 mod fixture;
+mod kills;
 mod others;
 mod screen;
 mod screens;
+mod transcripts;

@@ -52,7 +52,9 @@ class Handler(BaseHTTPRequestHandler):
             # White space and line breaks are allowed.
             return self.reply(200, "application/json", json.dumps(response(result), indent=2), [("Mcp-Session-Id", "s-1")])
         if method == "tools/list":
-            tools = [{"name": "read", "annotations": {"readOnlyHint": True}}, {"name": "write"}]
+            region = {"type": "string", "x-mcp-header": "Region"}
+            schema = {"type": "object", "properties": {"region": region}}
+            tools = [{"name": "read", "annotations": {"readOnlyHint": True}, "inputSchema": schema}, {"name": "write"}]
             return self.reply(200, "application/json", json.dumps(response({"tools": tools})))
         if method == "broken":
             return self.reply(500, "text/plain", "oops")

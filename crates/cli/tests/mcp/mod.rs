@@ -2,6 +2,7 @@
 
 mod child_process;
 mod hostile;
+mod input;
 mod kill;
 mod questions;
 mod support;

@@ -192,6 +192,8 @@ fn progress_is_sent_only_where_the_host_gave_a_token() {
         (&progress["method"], &progress["params"]["progressToken"]),
         (&json!("notifications/progress"), &json!(7))
     );
+    // The tool's own progress may start at 0, and must not go back.
+    assert!(progress["params"]["progress"].as_f64().unwrap() < 0.0, "{progress}");
     gate.send(&call(2, &json!({"other": 7})));
     listener.answer("reject");
     listener.answer("reject");

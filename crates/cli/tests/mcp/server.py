@@ -56,6 +56,15 @@ def call(params):
             "requestState": "state-1",
             "inputRequests": {"q": {"method": "elicitation/create", "params": {"message": "Who?", "requestedSchema": {}}}},
         }
+    if name == "form":
+        # Asks for input ROUNDS times. With `silent`, it does not answer the last retry.
+        given = int(params.get("requestState", "0"))
+        if given == arguments.get("rounds", 1):
+            return None if arguments.get("silent") else {"content": [{"type": "text", "text": json.dumps(params["inputResponses"])}]}
+        fields = {"name": {"type": "string"}, "age": {"type": "integer"}}
+        schema = {"type": "object", "properties": fields, "required": ["name", "age"]}
+        form = {"method": "elicitation/create", "params": {"mode": "form", "message": f"Who is number {given}?", "requestedSchema": schema}}
+        return {"resultType": "input_required", "requestState": str(given + 1), "inputRequests": {f"q{given}": form}}
     if name == "task":
         return {"resultType": "task", "task": {"taskId": "task-1", "status": "working"}}
     if name == "fail":
@@ -97,7 +106,8 @@ def handle(message):
         return None
     if message["method"] == "tools/call" and message["params"]["name"] == "silent":
         return None
-    return {"jsonrpc": "2.0", "id": message["id"], "result": result(message)}
+    answer = result(message)
+    return answer and {"jsonrpc": "2.0", "id": message["id"], "result": answer}
 
 
 if "garbage" in MODES:

@@ -95,7 +95,7 @@ fn messages_of_the_newer_protocol_have_the_headers_that_it_requires() {
     let (mut gate, server) = start_gate(&hub, &folder);
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
     gate.list_tools();
-    gate.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "read", "_meta": meta}}));
+    gate.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "read", "arguments": {"region": "Köln"}, "_meta": meta}}));
     gate.answer(1);
     gate.send(&json!({"jsonrpc": "2.0", "id": 2, "method": "resources/read", "params": {"uri": "file:///ü", "_meta": meta}}));
     gate.answer(2);
@@ -104,7 +104,11 @@ fn messages_of_the_newer_protocol_have_the_headers_that_it_requires() {
         |method: &str| seen.iter().find(|seen| seen["body"]["method"] == method).unwrap()["headers"].clone();
     assert_eq!(
         headers("tools/call"),
-        json!({"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "read"})
+        json!({
+            "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "read",
+            // The server marks this argument with `x-mcp-header`.
+            "mcp-param-region": "=?base64?S8O2bG4=?=",
+        })
     );
     assert_eq!(headers("resources/read")["mcp-name"], "=?base64?ZmlsZTovLy/DvA==?=");
 }

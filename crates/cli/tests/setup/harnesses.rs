@@ -85,20 +85,53 @@ fn each_harness_gets_hooks_in_its_own_dialect() {
         let document = parse(&home.read(file));
         let line = format!("{program} hook {harness} --gate all --hub 'unix:/a b' --required");
         let hook = &document["hooks"][event][0];
+        // These harnesses make a call whose hook cannot run, except after exit code 2 and a reason.
+        let refusing = format!("{line} || sh -c 'echo \"Not permitted: sayso could not run.\" >&2; exit 2'");
         let expected = match harness {
             "claude" => {
                 json!({"hooks": [{"type": "command", "command": program, "timeout": 600, "onFailure": "block",
                 "args": ["hook", "claude", "--gate", "all", "--hub", "unix:/a b", "--required"]}]})
             }
-            "codex" => json!({"hooks": [{"type": "command", "command": line, "timeout": 600}]}),
+            "codex" => {
+                let call = &document["hooks"]["PreToolUse"][0];
+                assert_eq!(
+                    *call,
+                    json!({"hooks": [{"type": "command", "command": refusing, "timeout": 600}]})
+                );
+                // Without an answer to its own request, Codex shows its dialog.
+                json!({"hooks": [{"type": "command", "command": line, "timeout": 600}]})
+            }
             "gemini" => {
-                json!({"hooks": [{"name": "sayso", "type": "command", "command": line, "timeout": 600_000}]})
+                json!({"hooks": [{"name": "sayso", "type": "command", "command": refusing, "timeout": 600_000}]})
             }
             "cursor" => json!({"command": line, "timeout": 600, "failClosed": true}),
             _ => json!({"type": "command", "command": line, "timeout": 600}),
         };
         assert_eq!(*hook, expected, "{harness}");
         assert_eq!(document["version"], if harness == "cursor" { json!(1) } else { Value::Null });
+    }
+}
+
+#[test]
+fn a_hook_that_cannot_run_refuses_the_call_where_only_an_exit_code_can() {
+    for (harness, file, event) in
+        [("codex", ".codex/hooks.json", "PreToolUse"), ("gemini", ".gemini/settings.json", "BeforeTool")]
+    {
+        let home = Home::new();
+        assert_eq!(home.run(&["setup", harness, "--required"]).exit_code, 0);
+        let document = parse(&home.read(file));
+        let line = document["hooks"][event][0]["hooks"][0]["command"].as_str().unwrap();
+        let program = binary().canonicalize().unwrap().display().to_string();
+        // Missing, or killed.
+        for program_that_fails in ["/missing/sayso", "sh -c 'kill -KILL $$' sayso"] {
+            let line = line.replace(&program, program_that_fails);
+            let output = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
+            let reason = String::from_utf8_lossy(&output.stderr);
+            assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{harness}: {reason}");
+            assert!(reason.contains("Not permitted: sayso could not run."), "{reason}");
+        }
+        let narration = document["hooks"]["SessionStart"][0]["hooks"][0]["command"].as_str().unwrap();
+        assert!(!narration.contains("exit 2"), "{narration}");
     }
 }
 

@@ -102,8 +102,13 @@ fn a_project_has_servers_of_its_own() {
     let home = Home::new();
     let file = home.project().join(".mcp.json");
     std::fs::write(&file, JSON).unwrap();
-    assert_eq!(home.run(&["setup", "mcp", "claude", "--project", "--trust", "trust.toml"]).exit_code, 0);
+    let arguments = ["setup", "mcp", "claude", "--project", "--trust", "trust.toml", "--elicit"];
+    assert_eq!(home.run(&arguments).exit_code, 0);
     let wrapped = std::fs::read_to_string(&file).unwrap();
+    assert!(
+        wrapped.contains(r#""--elicit", "--", "npx""#) && wrapped.contains(r#""--elicit", "--url""#),
+        "{wrapped}"
+    );
     let trust = home.project().join("trust.toml").display().to_string();
     assert!(wrapped.contains("\"command\": \"sayso\"") && wrapped.contains(&trust), "{wrapped}");
     assert_eq!(home.run(&["setup", "mcp", "claude", "--project", "--remove"]).exit_code, 0);

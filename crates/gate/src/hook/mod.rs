@@ -41,6 +41,8 @@ pub const OPENCODE_PLUGIN: &str = include_str!("opencode_plugin.js");
 pub const MAX_EVENT_BYTES: u64 = 16 << 20;
 /// How long before the deadline a question is withdrawn, so that the answer still arrives in time.
 const ANSWER_MARGIN: Duration = Duration::from_secs(2);
+/// How often a hook that asks checks whether the program that started it still runs.
+const PARENT_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The options of the hook.
 #[derive(Clone, Debug)]
@@ -95,6 +97,7 @@ impl HookOptions {
 
 async fn handle(options: HookOptions, started_at: Instant) -> u8 {
     let signals = Signals::catch();
+    let parent = std::os::unix::process::parent_id();
     let deadline = started_at + options.deadline();
     let give_up_at = deadline.checked_sub(ANSWER_MARGIN).unwrap_or(started_at);
     let (harness, gate) = (options.harness, options.gate());
@@ -114,10 +117,17 @@ async fn handle(options: HookOptions, started_at: Instant) -> u8 {
     };
     output::set_fallback(failure(&event, "sayso hook failed"));
     panic_if_asked();
+    let asks = is_gated || event.kind == EventKind::Elicitation;
     let mut hook = Hook::new(HubAccess::find(&options), event, gate, started_at, give_up_at);
+    let interrupted = async {
+        tokio::select! {
+            () = signals.received() => {}
+            () = parent_ended(parent), if asks => {}
+        }
+    };
     let answer = tokio::select! {
         answer = answer_event(&mut hook, &options) => answer,
-        () = signals.received() => {
+        () = interrupted => {
             // The answer goes first: the harness may kill the process at any moment.
             let code = output::print(&failure(hook.event(), "the hook was interrupted"));
             hook.withdraw_own_question().await;
@@ -144,6 +154,14 @@ async fn answer_event(hook: &mut Hook, options: &HookOptions) -> HookAnswer {
         permission::report(&error);
     }
     HookAnswer::NoOpinion
+}
+
+/// Completes when the process that started the hook has ended: the harness, or the shell in which it runs its hooks and whose signals do
+/// not reach the hook.
+async fn parent_ended(parent: u32) {
+    while std::os::unix::process::parent_id() == parent {
+        tokio::time::sleep(PARENT_CHECK_INTERVAL).await;
+    }
 }
 
 /// Reads standard input in a thread, because a harness that never closes it must not delay the deadline.

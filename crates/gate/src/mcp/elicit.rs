@@ -2,7 +2,7 @@
 //!
 //! The host gets the request as well; the first answer counts. If nobody answers here, the host's answer remains.
 
-use sayso::{ClarificationAnswer, ClarificationRequest, Session};
+use sayso::{ClarificationAnswer, ClarificationRequest, Error, Session};
 use seal::json::{JsonKind, JsonValue, JsonWriter, Tape, write_object};
 
 use super::describe::escape_and_shorten;
@@ -35,40 +35,52 @@ enum FieldKind {
     Choice(Vec<(String, String)>),
 }
 
-/// Asks the listeners. Returns the response to the server, or `None` if nobody answered or the form cannot be asked in words.
-pub(crate) async fn ask(session: &Session, id: &RequestId, request: &str) -> Option<String> {
-    let form = Form::read(request)?;
+/// Whether a request can be asked in words.
+pub(crate) fn can_be_asked(request: &str) -> bool {
+    Form::read(request).is_some()
+}
+
+/// Asks the listeners. Returns the result for the server, or `None` if nobody answered or the form cannot be asked in words.
+pub(crate) async fn ask(session: &Session, request: &str) -> Result<Option<String>, Error> {
+    let Some(form) = Form::read(request) else { return Ok(None) };
     let opening = ClarificationRequest::new(form.opening()).accept_yes_no();
-    match session.clarify(opening).await.ok()? {
+    match session.clarify(opening).await? {
         ClarificationAnswer::YesNo(true) => {}
-        ClarificationAnswer::YesNo(false) => return Some(response(id, "decline", None)),
-        _ => return None,
+        ClarificationAnswer::YesNo(false) => return Ok(Some(result("decline", None))),
+        _ => return Ok(None),
     }
     if form.url.is_some() {
-        return Some(response(id, "accept", None));
+        return Ok(Some(result("accept", None)));
     }
     let mut content = JsonWriter::with_capacity(256);
     content.open_object();
     for field in &form.fields {
-        let answer = session.clarify(field.to_request()).await.ok()?;
-        if !field.write(&answer, &mut content)? && field.is_required {
-            return None;
+        let answer = session.clarify(field.to_request()).await?;
+        match field.write(&answer, &mut content) {
+            None => return Ok(None),
+            Some(false) if field.is_required => return Ok(None),
+            Some(_) => {}
         }
     }
     content.close_object();
-    Some(response(id, "accept", Some(&content.finish())))
+    Ok(Some(result("accept", Some(&content.finish()))))
 }
 
-fn response(id: &RequestId, action: &str, content: Option<&str>) -> String {
+fn result(action: &str, content: Option<&str>) -> String {
+    write_object(|out| {
+        out.plain_member("action", action);
+        if let Some(content) = content {
+            out.key("content").raw(content);
+        }
+    })
+}
+
+/// Writes the response to an elicitation request with this id.
+pub(crate) fn response(id: &RequestId, result: &str) -> String {
     write_object(|out| {
         out.plain_member("jsonrpc", "2.0");
         id.write(out.key("id"));
-        out.key("result").object(|out| {
-            out.key("action").text(action);
-            if let Some(content) = content {
-                out.key("content").raw(content);
-            }
-        });
+        out.key("result").raw(result);
     })
 }
 

@@ -18,6 +18,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::limits::{MAX_HTTP_REQUESTS, MAX_LINE_BYTES};
 use super::message::{RequestId, RpcEnvelope, error_line};
 use super::outbox::{LineSink, lock};
+use super::param_headers::ParamHeader;
 use super::shared::GateShared;
 
 /// How long the server has to accept a notification before the next message is sent.
@@ -71,6 +72,8 @@ struct Outgoing {
     name: Option<String>,
     /// The version in `_meta`, which only messages of the newer protocol have.
     version: Option<String>,
+    /// The arguments that the server also wants as headers.
+    param_headers: Vec<(String, String)>,
     /// The request that this message cancels.
     cancels: Option<RequestId>,
 }
@@ -90,7 +93,7 @@ impl HttpServer {
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            let message = Outgoing::read(&line);
+            let message = Outgoing::read(&line, &self.shared);
             while requests.try_join_next().is_some() {}
             running.retain(|(_, task)| !task.is_finished());
             // In the newer protocol, closing the stream is what cancels a request.
@@ -168,6 +171,9 @@ impl HttpServer {
                 if let Some(value) = value {
                     request = request.header(header, encode_header(value));
                 }
+            }
+            for (header, value) in &message.param_headers {
+                request = request.header(header, encode_header(value));
             }
         }
         request
@@ -274,7 +280,7 @@ impl HttpServer {
 }
 
 impl Outgoing {
-    fn read(line: &[u8]) -> Self {
+    fn read(line: &[u8], shared: &GateShared) -> Self {
         let mut tape = Tape::default();
         let mut outgoing = Self::default();
         if let Some(doc) = std::str::from_utf8(line).ok().and_then(|text| tape.read(text).ok()) {
@@ -292,6 +298,15 @@ impl Outgoing {
             let meta = envelope.params.and_then(|params| params.member("_meta"));
             let version = meta.and_then(|meta| meta.member("io.modelcontextprotocol/protocolVersion"));
             outgoing.version = version.and_then(|version| version.text()).map(std::borrow::Cow::into_owned);
+            if envelope.is_method("tools/call")
+                && let Some(tool) = &outgoing.name
+                && let Some(arguments) = envelope.params.and_then(|params| params.member("arguments"))
+            {
+                let params = shared.run(|core, _| core.param_headers(tool));
+                let header = |param: ParamHeader| Some((param.value(&arguments)?, param.header));
+                let headers = params.into_iter().filter_map(header);
+                outgoing.param_headers = headers.map(|(value, header)| (header, value)).collect();
+            }
             if envelope.is_method("notifications/cancelled") {
                 let id = envelope.params.and_then(|params| params.member("requestId"));
                 outgoing.cancels = id.as_ref().and_then(RequestId::read);

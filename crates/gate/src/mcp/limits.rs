@@ -35,6 +35,12 @@ pub const RETRY_LIFETIME: Duration = Duration::from_mins(10);
 /// Maximum number of calls that wait for their retry. The oldest is forgotten first.
 pub const MAX_PENDING_RETRIES: usize = 64;
 
+/// Maximum number of requests for input in one answer of the server that listeners can be asked. More are left to the host.
+pub const MAX_INPUT_REQUESTS: usize = 16;
+
+/// How often listeners can be asked for input to the same call. After that, the host is asked.
+pub const MAX_INPUT_ROUNDS: u8 = 8;
+
 /// Maximum number of calls that are narrated at the same time. Further calls of harmless tools pass and are not narrated; listeners
 /// are told that calls are missing.
 pub const MAX_NARRATED_CALLS: usize = 128;

@@ -168,6 +168,11 @@ impl<'d> ToolCallRequest<'d> {
         })
     }
 
+    /// Returns `params`, as the host wrote it.
+    pub(crate) fn params_source(&self) -> &'d str {
+        self.params.source()
+    }
+
     /// Returns the canonical form of the members of `params` besides the name, the arguments, the progress token, these members,
     /// and these members of `_meta`, or `None` if there are no others.
     pub(crate) fn other_params(
@@ -249,15 +254,15 @@ pub(crate) fn error_line(id: Option<&RequestId>, code: i64, message: &str) -> Ve
     }))
 }
 
-/// Writes a progress notification, as one line. `progress` grows with each notification, but stays so small that the progress of
-/// the tool itself normally exceeds it.
+/// Writes a progress notification, as one line. `progress` grows with each notification, and stays below 0, because it must not be
+/// higher than the first progress of the tool itself, which is often 0.
 pub(crate) fn progress_line(token: &str, count: u32, message: &str) -> Vec<u8> {
     to_line(write_object(|out| {
         out.plain_member("jsonrpc", "2.0");
         out.plain_member("method", "notifications/progress");
         out.key("params").object(|out| {
             out.key("progressToken").raw(token);
-            out.key("progress").number(f64::from(count) / 1_000_000.0);
+            out.key("progress").number(f64::from(count) / 1_000_000.0 - 1.0);
             out.key("message").text(message);
         });
     }))
@@ -271,6 +276,32 @@ pub(crate) fn cancelled_line(id: &RequestId, reason: &str) -> Vec<u8> {
         out.key("params").object(|out| {
             id.write(out.key("requestId"));
             out.key("reason").text(reason);
+        });
+    }))
+}
+
+/// Writes a call that was made before, with another id, and with input that the server asked for, as one line.
+pub(crate) fn retry_line(
+    id: &RequestId,
+    params: &JsonValue<'_>,
+    input: &str,
+    state: Option<&str>,
+) -> Vec<u8> {
+    to_line(write_object(|out| {
+        out.plain_member("jsonrpc", "2.0");
+        id.write(out.key("id"));
+        out.plain_member("method", "tools/call");
+        out.key("params").object(|out| {
+            for (key, value) in params.members() {
+                let name = key.text().unwrap_or_default();
+                if name != "inputResponses" && name != "requestState" {
+                    out.key(&name).raw(value.source());
+                }
+            }
+            out.key("inputResponses").raw(input);
+            if let Some(state) = state {
+                out.key("requestState").raw(state);
+            }
         });
     }))
 }

@@ -29,6 +29,7 @@ mod message;
 mod narrator;
 mod outbox;
 mod outcome;
+mod param_headers;
 mod pins;
 mod shared;
 mod stdio;

@@ -11,7 +11,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::elicit;
-use super::gate_core::{CallDescription, CallNumber, Effect, GateCore, QuestionId, QuestionOutcome};
+use super::gate_core::{
+    CallDescription, CallNumber, Effect, GateCore, QuestionId, QuestionOutcome, write_input,
+};
 use super::hub_link::{HubLink, SessionUrgency};
 use super::limits::{ANSWER_TIMEOUT, MAX_NARRATED_CALLS, PROGRESS_INTERVAL};
 use super::message::RequestId;
@@ -39,6 +41,8 @@ pub(crate) struct Narrator {
     tasks: JoinSet<()>,
     questions: HashMap<QuestionId, tokio::task::AbortHandle>,
     elicitations: HashMap<RequestId, tokio::task::AbortHandle>,
+    /// Questions for the input of calls of the host.
+    inputs: HashMap<RequestId, tokio::task::AbortHandle>,
     calls: HashMap<CallNumber, mpsc::UnboundedSender<CallUpdate>>,
     /// The number of calls whose narration has not ended. It can be higher than that of open calls, if the hub is slow.
     narrations: Arc<()>,
@@ -57,6 +61,7 @@ impl Narrator {
             tasks: JoinSet::new(),
             questions: HashMap::new(),
             elicitations: HashMap::new(),
+            inputs: HashMap::new(),
             calls: HashMap::new(),
             narrations: Arc::new(()),
         }
@@ -86,15 +91,18 @@ impl Narrator {
                 self.handle(effect);
             }
         }
-        for question in self.questions.values().chain(self.elicitations.values()) {
-            question.abort();
-        }
+        self.withdraw_all();
         self.calls.clear();
         lock(&self.grants).clear();
         let deadline = tokio::time::Instant::now() + std::time::Duration::from_millis(500);
         while let Ok(Some(_)) = tokio::time::timeout_at(deadline, self.tasks.join_next()).await {}
         self.tasks.shutdown().await;
         self.link.finish().await;
+    }
+
+    fn withdraw_all(&self) {
+        let questions = self.questions.values().chain(self.elicitations.values()).chain(self.inputs.values());
+        questions.for_each(tokio::task::AbortHandle::abort);
     }
 
     fn work(&self) -> Work {
@@ -116,9 +124,7 @@ impl Narrator {
             }
             Effect::ForgetYes(question) => drop(lock(&self.grants).remove(&question)),
             Effect::WithdrawAll => {
-                for question in self.questions.values().chain(self.elicitations.values()) {
-                    question.abort();
-                }
+                self.withdraw_all();
                 lock(&self.grants).clear();
             }
             Effect::Narrate(call, description) => {
@@ -170,6 +176,16 @@ impl Narrator {
             }
             Effect::WithdrawElicitation(id) => {
                 if let Some(task) = self.elicitations.remove(&id) {
+                    task.abort();
+                }
+            }
+            Effect::OfferInput(id, requests) => {
+                let work = self.work();
+                self.inputs.retain(|_, task| !task.is_finished());
+                self.inputs.insert(id.clone(), self.tasks.spawn(work.ask_for_input(id, requests)));
+            }
+            Effect::WithdrawInput(id) => {
+                if let Some(task) = self.inputs.remove(&id) {
                     task.abort();
                 }
             }
@@ -306,12 +322,58 @@ impl Work {
     /// Offers an elicitation of the server to the listeners.
     async fn elicit(self, id: RequestId, request: Box<str>) {
         let Ok(session) = self.session(SessionUrgency::Question).await else { return };
-        if let Some(response) = elicit::ask(&session, &id, &request).await {
+        if let Ok(Some(result)) = elicit::ask(&session, &request).await {
+            let response = elicit::response(&id, &result);
             self.shared
                 .run_in_background(move |core, effects| core.answer_elicitation(&id, &response, effects))
                 .await;
         }
     }
+
+    /// Asks the listeners for the input of a call, and sends progress so that the host's request does not time out. Aborting the task
+    /// withdraws the question.
+    async fn ask_for_input(self, id: RequestId, requests: Vec<(String, String)>) {
+        let input = {
+            let mut asking = std::pin::pin!(async {
+                let session = self.session(SessionUrgency::Question).await?;
+                let input = ask_for_each(&session, &requests).await;
+                if let Err(Error::Stopped(_) | Error::Unreachable(_)) = &input {
+                    self.link.forget(&session).await;
+                }
+                input
+            });
+            loop {
+                tokio::select! {
+                    input = &mut asking => break input,
+                    () = tokio::time::sleep(PROGRESS_INTERVAL) => {
+                        let id = id.clone();
+                        self.shared
+                            .run_in_background(move |core, effects| core.send_input_progress(&id, effects))
+                            .await;
+                    }
+                }
+            }
+        };
+        self.shared
+            .run_in_background(move |core, effects| match input {
+                // Otherwise the host could repeat the call before the gate learns of it.
+                Err(Error::Stopped(StopReason::Person)) => core.handle_person_stop(effects),
+                input => core.handle_input(&id, input.ok().flatten().as_deref(), Instant::now(), effects),
+            })
+            .await;
+    }
+}
+
+/// Asks the listeners for the input that a server needs. Returns their answers, or `None` if one is missing.
+async fn ask_for_each(session: &Session, requests: &[(String, String)]) -> Result<Option<String>, Error> {
+    let mut answers = Vec::with_capacity(requests.len());
+    for (name, request) in requests {
+        match elicit::ask(session, request).await? {
+            Some(answer) => answers.push((name.clone(), answer)),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(write_input(&answers)))
 }
 
 /// Reports what happens to a call, until it ends. If the gate ends first, dropping the call reports it as abandoned.

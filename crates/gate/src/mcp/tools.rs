@@ -7,6 +7,7 @@ use seal::{CanonicalWriter, Digest};
 
 use super::limits::{MAX_PINNED_TOOLS, MAX_TOOLS};
 use super::message::{is_same_ignoring_case, read_unambiguous};
+use super::param_headers::ParamHeader;
 use super::trust::ServerTrust;
 use crate::phrases::{GateText, texts};
 
@@ -16,6 +17,8 @@ pub(crate) struct ToolDefinition {
     /// The hash of the whole definition except `_meta`.
     pub(crate) hash: Digest,
     pub(crate) annotations: Annotations,
+    /// The arguments that a server behind a URL also wants as headers.
+    pub(crate) param_headers: Vec<ParamHeader>,
 }
 
 /// A server's statements about a tool. The server may lie.
@@ -34,7 +37,9 @@ impl ToolDefinition {
         let hint = |name: &str| annotations.and_then(|annotations| annotations.member(name)?.as_bool());
         let annotations =
             Annotations { read_only: hint("readOnlyHint"), destructive: hint("destructiveHint") };
-        Some((name, Self { hash: Digest::of(canonical.text.as_bytes()), annotations }))
+        let schema = tool.member("inputSchema");
+        let param_headers = schema.map(|schema| ParamHeader::read_all(&schema)).unwrap_or_default();
+        Some((name, Self { hash: Digest::of(canonical.text.as_bytes()), annotations, param_headers }))
     }
 }
 
@@ -166,6 +171,11 @@ impl Tools {
     /// Returns the hash of a tool's current definition.
     pub(crate) fn definition(&self, tool: &str) -> Option<Digest> {
         self.listed.get(tool).map(|definition| definition.hash)
+    }
+
+    /// Returns the arguments of a tool that a server behind a URL also wants as headers.
+    pub(crate) fn param_headers(&self, tool: &str) -> Vec<ParamHeader> {
+        self.listed.get(tool).map(|definition| definition.param_headers.clone()).unwrap_or_default()
     }
 
     /// Records that a person allowed a tool with this definition. Returns whether a pin has changed.

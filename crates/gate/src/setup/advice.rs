@@ -44,7 +44,7 @@ pub fn limits(harness: Harness, gate: Option<&str>) -> Vec<&'static str> {
         Harness::Codex => {
             let mut limits = vec![
                 "Codex skips new and changed hooks until you trust them: start codex, type /hooks, and trust the hooks of sayso.",
-                "Codex can only be advised: if sayso cannot run, a call goes ahead unheard.",
+                "If sayso takes longer than the timeout of its hook, for example because it is suspended, Codex makes the call without your yes.",
             ];
             if gates_only_requests {
                 limits.push(
@@ -58,7 +58,7 @@ pub fn limits(harness: Harness, gate: Option<&str>) -> Vec<&'static str> {
         ],
         Harness::Gemini => vec![
             "In ACP mode, which editors use, Gemini CLI calls no hooks: sayso hears nothing there. Use `sayso acp` instead.",
-            "Gemini CLI can only be advised: if sayso cannot run, a call goes ahead unheard.",
+            "If sayso takes longer than the timeout of its hook, for example because it is suspended, Gemini CLI makes the call without your yes.",
             "A yes does not replace Gemini CLI's own question on the screen.",
         ],
         Harness::VsCode => vec![

@@ -1,5 +1,9 @@
 //! Command lines in configuration files: quoting for a shell, and splitting again.
 
+/// Makes a command line of a hook refuse the call if sayso is killed, crashes or is missing. Any shell understands it.
+pub(crate) const REFUSE_ON_FAILURE: &str =
+    r#" || sh -c 'echo "Not permitted: sayso could not run." >&2; exit 2'"#;
+
 /// Returns a command line for a POSIX shell.
 pub(crate) fn join_words<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
     words.into_iter().map(quote).collect::<Vec<_>>().join(" ")

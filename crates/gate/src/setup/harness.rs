@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::ConfigFolders;
-use super::command_words::join_words;
+use super::command_words::{REFUSE_ON_FAILURE, join_words};
 use super::jsonc::Json;
 pub use crate::hook::Harness;
 
@@ -182,7 +182,13 @@ impl Harness {
     /// Returns the hook for an event, in the harness's dialect.
     pub(crate) fn hook(self, event: HookEvent, words: &[String]) -> Json {
         let seconds = if event.is_gate { GATE_TIMEOUT_SECONDS } else { NARRATION_TIMEOUT_SECONDS };
-        let line = || Json::text(join_words(words.iter().map(String::as_str)));
+        let line = || {
+            let line = join_words(words.iter().map(String::as_str));
+            // These harnesses make a call whose hook fails, unless it fails with exit code 2 and a reason.
+            let is_refused =
+                matches!((self, event.name), (Self::Codex, "PreToolUse") | (Self::Gemini, "BeforeTool"));
+            Json::text(if is_refused { line + REFUSE_ON_FAILURE } else { line })
+        };
         match self {
             Self::Claude => {
                 // The form with `args` starts the program without a shell.

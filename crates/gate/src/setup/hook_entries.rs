@@ -5,7 +5,7 @@ use std::ops::Range;
 use jsonc_parser::ast::{Array, Object, Value};
 
 use super::Harness;
-use super::command_words::{is_sayso, split_words};
+use super::command_words::{REFUSE_ON_FAILURE, is_sayso, split_words};
 use super::harness::HookLayout;
 use super::jsonc::{
     Json, SyntaxTree, delete_ranges, find_array, find_member, find_object, insertion_root,
@@ -259,7 +259,7 @@ fn is_hook_of_sayso(harness: Harness, hook: &Json) -> bool {
 fn command_words(hook: &Json) -> Option<Vec<String>> {
     let command = hook.member("command")?.as_text()?;
     match hook.member("args") {
-        None => split_words(command),
+        None => split_words(command.strip_suffix(REFUSE_ON_FAILURE).unwrap_or(command)),
         Some(arguments) => {
             Some(std::iter::once(command).chain(arguments.as_texts()?).map(str::to_owned).collect())
         }

@@ -32,6 +32,8 @@ pub struct McpOptions {
     pub hub: Option<String>,
     /// The file that says which tools need no question.
     pub trust: Option<String>,
+    /// Whether the servers' own questions are offered to listeners, too.
+    pub elicits: bool,
 }
 
 /// A server in a client's configuration.
@@ -174,6 +176,9 @@ impl ServerCommand {
             if let Some(value) = value {
                 words.extend([option.to_owned(), value.clone()]);
             }
+        }
+        if options.elicits {
+            words.push("--elicit".to_owned());
         }
         match self {
             Self::Stdio { command, .. } => words.extend(["--".to_owned(), command.clone()]),

@@ -59,7 +59,7 @@ fn check(client: McpClient, text: &str, supported: usize) -> Result<(), TestCase
         McpClient::Codex => mcp_toml::servers(text).unwrap(),
         client => mcp_json::servers(client, text).unwrap(),
     };
-    let options = McpOptions { hub: Some("unix:/a".to_owned()), trust: None };
+    let options = McpOptions { hub: Some("unix:/a".to_owned()), trust: None, elicits: true };
     let editor = McpEditor { client, program: "/opt/s p/sayso", options: &options };
     let wrapped = editor.install(text).map_err(|error| TestCaseError::fail(format!("{error}: {text}")))?;
     prop_assert_eq!(wrapped_count(&servers(&wrapped)), supported, "{}", wrapped);

@@ -186,7 +186,7 @@ fn options() -> EventOptions {
         )
 }
 
-async fn publish_all_events(hub: &Hub) {
+pub(crate) async fn publish_all_events(hub: &Hub) {
     let build_session = || {
         hub.session("Pay Ben.")
             .says(three_lengths("Paying Ben."))
@@ -263,7 +263,7 @@ async fn publish_all_events(hub: &Hub) {
         .unwrap();
 }
 
-async fn receive_all_events(person: &mut TestListener) -> Vec<Value> {
+pub(crate) async fn receive_all_events(person: &mut TestListener) -> Vec<Value> {
     let mut events = person.events_until("awaiting.clarification").await;
     person.clarify(events.last().unwrap(), json!("ben_a")).await;
     events.extend(person.events_until("awaiting.confirmation").await);

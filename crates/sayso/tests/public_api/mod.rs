@@ -2,6 +2,6 @@
 
 mod dependencies;
 mod doc_examples;
-mod event_fields;
+pub(crate) mod event_fields;
 mod exports;
 mod hub_builders;

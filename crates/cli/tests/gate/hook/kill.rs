@@ -37,6 +37,24 @@ fn a_hook_that_was_suspended_beyond_its_deadline_permits_nothing() {
 }
 
 #[test]
+fn a_question_is_withdrawn_when_the_program_that_started_the_hook_is_killed() {
+    let fixture = HookFixture::start();
+    let mut listener = fixture.listen();
+    // Codex and Gemini CLI start their hooks in a shell.
+    let mut command = Command::new("sh");
+    command.args(["-c", "\"$0\" hook claude || exit 2"]).arg(binary());
+    command.env_remove("SAYSO_TOKEN").env("XDG_RUNTIME_DIR", fixture.runtime.path());
+    command.env("SAYSO_URL", format!("http://{}", fixture.hub.address));
+    let shell = RunningHook::spawn(&mut command, permission_request("rm a").to_string().as_bytes());
+    let token = listener.wait_for_question();
+    send_signal(&shell.pid(), "-KILL");
+    let resolution = listener.wait_for_resolution(&token).to_string();
+    assert!(resolution.contains("cancelled"), "{resolution}");
+    let output = shell.child.wait_with_output().unwrap();
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("allow"), "{output:?}");
+}
+
+#[test]
 fn a_yes_to_the_question_of_a_killed_hook_permits_no_later_call() {
     let fixture = HookFixture::start();
     let mut listener = fixture.listen();

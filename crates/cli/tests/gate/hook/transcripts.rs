@@ -18,11 +18,13 @@ fn replay(session: &Value) -> Value {
     let fixture = HookFixture::start();
     let mut listener = fixture.listen();
     let harness = session["harness"].as_str().unwrap();
+    let options = session["options"].as_array().into_iter().flatten().map(|option| option.as_str().unwrap());
+    let arguments: Vec<_> = std::iter::once(harness).chain(options).collect();
     let deadline = Instant::now() + MAX_SILENCE;
     let mut heard = Vec::new();
     let mut steps = session["steps"].clone();
     for step in steps.as_array_mut().unwrap() {
-        let hook = fixture.spawn(&[harness], &step["event"]);
+        let hook = fixture.spawn(&arguments, &step["event"]);
         if let Some(answer) = step.get("answer") {
             let question = loop {
                 let (kind, _, event) = listener.next_before(deadline, "question");
@@ -50,7 +52,9 @@ fn replay(session: &Value) -> Value {
         let (kind, _, event) = listener.next_before(deadline, "end");
         let text = text_of(&kind, &event);
         if text.as_ref().is_some_and(|text| text.contains(LAST_FOLDER)) {
-            return json!({"harness": harness, "steps": steps, "heard": heard});
+            let mut replayed = session.clone();
+            (replayed["steps"], replayed["heard"]) = (steps, json!(heard));
+            return replayed;
         }
         heard.extend(text);
     }

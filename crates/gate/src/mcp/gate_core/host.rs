@@ -275,7 +275,10 @@ impl GateCore {
                 };
                 let definition = self.tools.definition(&request.tool);
                 let tool = request.tool.clone();
-                let running = RunningCall { call, tool, key, definition, joined: Vec::new(), batch: None };
+                let params = self.params_to_keep(request);
+                let joined = Vec::new();
+                let running =
+                    RunningCall { call, tool, key, definition, joined, batch: None, params, input_rounds: 0 };
                 self.calls.insert(id.clone(), CallState::Running(running));
             }
             _ => {}

@@ -14,9 +14,11 @@
 //!                      └────────▶ asking without a waiter ──yes──▶ remembered ──identical call──▶ spending
 //! ```
 //!
-//! Only the step from spending to running sends the call to the server.
+//! Only the step from spending to running sends the call to the server. If the server then needs input and listeners are asked for
+//! it, the call is offered until they answer, and runs again under an id of the gate.
 
 mod host;
+mod offered_input;
 mod question;
 mod server;
 #[cfg(test)]
@@ -26,6 +28,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;
 use std::time::Instant;
 
+pub(crate) use offered_input::write_input;
 use seal::json::{JsonKind, JsonValue, Tape};
 use seal::{Digest, canonicalize_exact};
 
@@ -33,9 +36,10 @@ use super::describe::{describe_arguments, describe_other_params, escape_and_shor
 use super::limits::*;
 use super::message::{
     INVALID_REQUEST, PARSE_ERROR, RequestId, RpcEnvelope, ToolCallRequest, cancelled_line, copy_response,
-    error_line, progress_line, refusal_line,
+    error_line, progress_line, refusal_line, retry_line,
 };
 use super::outcome::CallOutcome;
+use super::param_headers::ParamHeader;
 use super::tools::{AskReason, Tools, Verdict};
 use crate::phrases::{GateText, Language, texts};
 
@@ -83,6 +87,11 @@ pub(crate) enum Effect {
     Elicit(RequestId, Box<str>),
     /// The host answered an elicitation.
     WithdrawElicitation(RequestId),
+    /// Ask the listeners for the input that the server needs for a call of the host: the name and text of each request. Then report
+    /// it with [`GateCore::handle_input`].
+    OfferInput(RequestId, Vec<(String, String)>),
+    /// The input is not needed any more.
+    WithdrawInput(RequestId),
 }
 
 /// A call in words, and as the action that a yes is bound to.
@@ -127,6 +136,8 @@ struct Waiter {
     progress_token: Option<String>,
     progress_count: u32,
     batch: Option<u64>,
+    /// The parameters of the call, if listeners can be asked for its input.
+    params: Option<Box<str>>,
 }
 
 #[derive(Debug)]
@@ -147,6 +158,8 @@ enum CallState {
     Running(RunningCall),
     /// The call runs under another id, which will be answered too.
     Joined(RequestId),
+    /// The server needs input for the call, and listeners are asked for it.
+    Offered(Box<OfferedInput>),
     /// The host was informed that the call was stopped. A late answer from the server is withheld.
     Discarded,
 }
@@ -161,6 +174,21 @@ struct RunningCall {
     /// Requests that get the same answer.
     joined: Vec<Waiter>,
     batch: Option<u64>,
+    /// The parameters of the call, if listeners can be asked for its input.
+    params: Option<Box<str>>,
+    /// How often they were asked for it. If they were, the call runs under an id of the gate, and the host's request has joined it.
+    input_rounds: u8,
+}
+
+/// A call for which the server needs input.
+#[derive(Debug)]
+struct OfferedInput {
+    running: RunningCall,
+    /// The host's request.
+    waiter: Waiter,
+    /// The server's answer, for the host if listeners do not give the input.
+    response: Vec<u8>,
+    request_state: Option<String>,
 }
 
 /// A request other than a call whose answer the gate looks at.
@@ -275,6 +303,11 @@ impl GateCore {
 
     pub(crate) fn pins(&self) -> &HashMap<String, Digest> {
         self.tools.pins()
+    }
+
+    /// Returns the arguments of a tool that a server behind a URL also wants as headers.
+    pub(crate) fn param_headers(&self, tool: &str) -> Vec<ParamHeader> {
+        self.tools.param_headers(tool)
     }
 
     fn finish(&mut self, call: Option<CallNumber>, outcome: CallOutcome, effects: &mut Vec<Effect>) {

@@ -44,11 +44,13 @@ impl GateCore {
             progress_token: request.progress_token.map(str::to_owned),
             progress_count: 0,
             batch,
+            params: self.params_to_keep(request),
         };
         if let Some(call) = self.take_retry(key, request, now, effects) {
             let definition = self.tools.definition(&request.tool);
             let tool = request.tool.clone();
-            let running = RunningCall { call, tool, key: Some(key), definition, joined: Vec::new(), batch };
+            let (key, joined, params) = (Some(key), Vec::new(), waiter.params);
+            let running = RunningCall { call, tool, key, definition, joined, batch, params, input_rounds: 0 };
             self.calls.insert(id, CallState::Running(running));
             effects.push(Effect::ToServer(waiter.line));
             return;
@@ -129,10 +131,17 @@ impl GateCore {
             }
             // The server does not know this id.
             Some(CallState::Joined(other)) => {
-                if let Some(CallState::Running(running)) = self.calls.get_mut(&other) {
-                    running.joined.retain(|waiter| waiter.id != *id);
+                let Some(CallState::Running(running)) = self.calls.get_mut(&other) else { return };
+                running.joined.retain(|waiter| waiter.id != *id);
+                if running.input_rounds > 0 && running.joined.is_empty() {
+                    let call = running.call;
+                    self.calls.insert(other.clone(), CallState::Discarded);
+                    effects.push(Effect::ToServer(cancelled_line(&other, "The host cancelled the call.")));
+                    self.finish(call, CallOutcome::Cancelled, effects);
                 }
             }
+            // The server has answered already.
+            Some(CallState::Offered(offered)) => self.withdraw_offered(*offered, effects),
             Some(CallState::Discarded) | None => {}
         }
     }
@@ -227,6 +236,8 @@ impl GateCore {
             definition: open.definition,
             joined: open.waiters,
             batch: waiter.batch,
+            params: waiter.params,
+            input_rounds: 0,
         };
         self.calls.insert(waiter.id, CallState::Running(running));
         effects.push(Effect::ToServer(waiter.line));
@@ -251,10 +262,20 @@ impl GateCore {
             };
             effects.push(Effect::ToServer(cancelled_line(&id, "The person stopped the session.")));
             self.finish(call.call, CallOutcome::Cancelled, effects);
-            self.reply(&id, call.batch, refusal_line(&id, sentence), effects);
+            // The host does not know an id of the gate.
+            if call.input_rounds == 0 {
+                self.reply(&id, call.batch, refusal_line(&id, sentence), effects);
+            }
             for waiter in call.joined {
                 self.calls.remove(&waiter.id);
                 self.reply(&waiter.id, waiter.batch, refusal_line(&waiter.id, sentence), effects);
+            }
+        }
+        let offered = self.calls.extract_if(|_, state| matches!(state, CallState::Offered(_)));
+        for (id, state) in offered.collect::<Vec<_>>() {
+            if let CallState::Offered(offered) = state {
+                effects.push(Effect::ToHost(refusal_line(&id, sentence)));
+                self.withdraw_offered(*offered, effects);
             }
         }
         for yes in std::mem::take(&mut self.remembered) {
@@ -330,7 +351,7 @@ impl GateCore {
     }
 }
 
-fn send_progress(waiter: &mut Waiter, effects: &mut Vec<Effect>) {
+pub(super) fn send_progress(waiter: &mut Waiter, effects: &mut Vec<Effect>) {
     if let Some(token) = &waiter.progress_token {
         waiter.progress_count += 1;
         let message = "Waiting for a person's permission.";

@@ -181,32 +181,22 @@ impl GateCore {
         effects: &mut Vec<Effect>,
     ) -> bool {
         let outcome = CallOutcome::read(response);
-        for waiter in running.joined {
+        let mut running = running;
+        if matches!(outcome, CallOutcome::InputRequired { .. }) {
+            match self.offer_input(id, running, response, effects) {
+                None => return false,
+                Some(call) => running = call,
+            }
+        }
+        // The host does not know an id of the gate.
+        let (batch, is_own) = (running.batch, running.input_rounds > 0);
+        for waiter in std::mem::take(&mut running.joined) {
             self.calls.remove(&waiter.id);
             self.reply(&waiter.id, waiter.batch, copy_response(response, &waiter.id), effects);
         }
         match outcome {
             CallOutcome::InputRequired { request_state } => {
-                if let Some(call) = running.call {
-                    effects.push(Effect::Note(call, texts::NEEDS_INFORMATION.with(&[&self.server])));
-                }
-                if let Some(key) = running.key {
-                    if self.retries.len() >= MAX_PENDING_RETRIES
-                        && let Some(oldest) = self.retries.pop_front()
-                    {
-                        self.finish(oldest.call, CallOutcome::NotContinued, effects);
-                    }
-                    let expires_at = now + RETRY_LIFETIME;
-                    self.retries.push_back(PendingRetry {
-                        key,
-                        definition: running.definition,
-                        request_state,
-                        call: running.call,
-                        expires_at,
-                    });
-                } else {
-                    self.finish(running.call, CallOutcome::NotContinued, effects);
-                }
+                self.expect_retry(&running, request_state, now, effects);
             }
             CallOutcome::Task(task) => {
                 if let Some(call) = running.call {
@@ -222,11 +212,11 @@ impl GateCore {
             }
             outcome => self.finish(running.call, outcome, effects),
         }
-        if running.batch.is_some() {
-            self.reply(id, running.batch, with_line_break(response.source()), effects);
+        if batch.is_some() {
+            self.reply(id, batch, with_line_break(response.source()), effects);
             return false;
         }
-        true
+        !is_own
     }
 
     fn end_task(&mut self, task: &str, ended: Option<CallOutcome>, effects: &mut Vec<Effect>) {
