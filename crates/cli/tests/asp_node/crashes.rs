@@ -6,7 +6,7 @@ use crate::test_node::{NodeBuilder, Storage, TestNode, Transport, start_builders
 /// The crash points of a node (`crates/node/src/crash_point.rs`), each with the number of passes after which a process aborts
 /// if it does so after every start. A process that always aborted before its first store or acknowledgement would never get
 /// any further, so it completes one first.
-const CRASH_POINTS: [(&str, usize); 8] = [
+pub(crate) const CRASH_POINTS: [(&str, usize); 8] = [
     ("request.before", 2),
     ("request.after", 1),
     ("store.before", 2),
