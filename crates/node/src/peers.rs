@@ -34,6 +34,8 @@ const MAX_UNPINNED_CONTACTS: usize = 1_000;
 pub(crate) struct Peers {
     /// The pinned card of each agent.
     cards: HashMap<AgentUri, Arc<AgentCard>>,
+    /// The cards that were pinned on first contact, or replaced by a signed successor, in this order.
+    recorded_cards: Vec<AgentCard>,
     /// The agent of each access token.
     agents_by_token: HashMap<String, AgentUri>,
     registered: HashMap<AgentUri, Arc<AgentCard>>,
@@ -44,7 +46,7 @@ pub(crate) struct Peers {
     dispute_questions: HashMap<DisputeId, DisputeQuestionState>,
     /// The money that agents have with this node's operator.
     pub(crate) escrow: EscrowBook,
-    policy: Policy,
+    policy: Arc<Policy>,
 }
 
 /// The recent traffic with one agent.
@@ -60,10 +62,11 @@ struct Contact {
 impl Peers {
     /// Starts with the cards that the operator pinned.
     pub(crate) fn new(config: &NodeConfig) -> Result<Self, TrustParametersError> {
-        let policy = config.policy.clone();
+        let policy = Arc::new(config.policy.clone());
         let trust = TrustBook::new(policy.trust.clone())?;
         let mut peers = Self {
             cards: HashMap::new(),
+            recorded_cards: Vec::new(),
             agents_by_token: HashMap::new(),
             registered: HashMap::new(),
             trust,
@@ -84,6 +87,7 @@ impl Peers {
         match record {
             NodeRecord::CardPinned { card } => {
                 if let Ok(card) = AgentCard::parse(card) {
+                    self.recorded_cards.push(card.clone());
                     self.insert_card(card, limits.pinned_cards);
                 }
             }
@@ -122,6 +126,24 @@ impl Peers {
                 }
                 None => {}
             },
+        }
+    }
+
+    /// Replaces the policy and the cards that the operator pinned.
+    pub(crate) fn replace_pinned(
+        &mut self,
+        policy: &Arc<Policy>,
+        pinned: Vec<AgentCard>,
+        limits: &NodeLimits,
+    ) {
+        self.policy = policy.clone();
+        self.cards.clear();
+        self.agents_by_token.clear();
+        for card in pinned {
+            self.insert_card(card, usize::MAX);
+        }
+        for card in self.recorded_cards.clone() {
+            self.insert_card(card, limits.pinned_cards);
         }
     }
 

@@ -332,7 +332,8 @@ impl Node {
 
     /// What this node knows about the sender of a message, apart from its session.
     pub(crate) fn checks_of_peer(&self, peer: &AgentCard, body: Option<&Body>) -> ReceiverChecks {
-        self.peers().checks(peer, body, &self.config.policy, unix_now())
+        let policy = self.policy();
+        self.peers().checks(peer, body, &policy, unix_now())
     }
 }
 

@@ -134,7 +134,7 @@ impl Node {
             }
             let is_resolution =
                 matches!(&body, Body::Inform(inform) if inform.kind == InformType::Resolution);
-            if is_resolution && node.person.is_some() && node.config.policy.consent.escalate {
+            if is_resolution && node.person.is_some() && node.policy().consent.escalate {
                 let reason = "the person decides about this escalation, and the node sends the decision";
                 return Err(NodeError::Refused(Refusal::new(RejectCode::PolicyViolation, reason)));
             }

@@ -50,7 +50,10 @@ impl Node {
                 return Ok(self.view(&handle, &mut state, after.unwrap_or(0)));
             }
         }
-        let _ = tokio::time::timeout(wait.min(self.config.limits.max_wait), changes.changed()).await;
+        tokio::select! {
+            _ = tokio::time::timeout(wait.min(self.config.limits.max_wait), changes.changed()) => {}
+            () = self.stopped() => {}
+        }
         let mut state = self.lock(&handle).await?;
         Ok(self.view(&handle, &mut state, after.unwrap_or(0)))
     }

@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use testing::cli::run_sayso;
+use testing::cli::{binary, run_sayso};
 use testing::http::{TIMEOUT, TestClient};
 use testing::hub::{HubProcess, reserved_address};
 use testing::messages::{REPLY_CAPABILITIES, short_type, subscription_request};
@@ -84,7 +85,13 @@ impl ListenedHub {
 
     fn start_process(address: &str, folder: &tempfile::TempDir) -> HubProcess {
         let data = folder.path().join("data");
-        HubProcess::start(&["--open", "--listen", address, "--data", data.to_str().unwrap()])
+        let mut command = Command::new(binary());
+        // A hub refuses variables with its prefix that it does not know.
+        for variable in ["SAYSO_RANDOM_KILLS", "SAYSO_RANDOM_SEED", "SAYSO_CRASH_MATRIX"] {
+            command.env_remove(variable);
+        }
+        command.args(["serve", "--open", "--listen", address, "--data", data.to_str().unwrap()]);
+        HubProcess::start_command(&mut command)
     }
 
     /// Kills the hub, and starts it again.

@@ -21,6 +21,7 @@ mod kept_state;
 mod message_pack;
 mod metrics;
 mod namespaces;
+mod policies;
 mod proxy;
 mod random_kills;
 mod raw_peer;

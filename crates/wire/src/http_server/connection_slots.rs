@@ -18,6 +18,8 @@ pub(crate) struct ConnectionSlots {
     /// Maximum number of connections that have not authenticated. The remaining slots are reserved.
     max_unauthenticated: usize,
     state: Mutex<SlotState>,
+    /// Notified when the server begins to shut down, and when a connection ends.
+    changed: Notify,
     telemetry: Arc<Telemetry>,
 }
 
@@ -29,6 +31,8 @@ struct SlotState {
     /// The connections that have not authenticated, oldest first. Notifying one closes it.
     unauthenticated: BTreeMap<u64, Arc<Notify>>,
     next_id: u64,
+    /// Whether the server is shutting down.
+    is_closing: bool,
 }
 
 impl ConnectionSlots {
@@ -40,6 +44,7 @@ impl ConnectionSlots {
             max_per_address: limits.connections_per_address,
             max_unauthenticated: limits.connections - reserved,
             state: Mutex::default(),
+            changed: Notify::new(),
             telemetry,
         })
     }
@@ -87,6 +92,36 @@ impl ConnectionSlots {
         Some((ConnectionSlot { slots: self.clone(), id, address, is_authenticated: false }, close_signal))
     }
 
+    /// Ends all connections: idle ones at once, the others after their response. Streams must be ended by their service.
+    /// Returns when there is no connection left.
+    pub(crate) async fn close_all(&self) {
+        self.lock_state().is_closing = true;
+        self.changed.notify_waiters();
+        self.wait_until(|state| state.open == 0).await;
+    }
+
+    /// Returns whether the server is shutting down.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.lock_state().is_closing
+    }
+
+    /// Waits until the server shuts down.
+    pub(crate) async fn closing(&self) {
+        self.wait_until(|state| state.is_closing).await;
+    }
+
+    async fn wait_until(&self, is_met: impl Fn(&SlotState) -> bool) {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            // A change after this line is not missed.
+            changed.as_mut().enable();
+            if is_met(&self.lock_state()) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
     fn lock_state(&self) -> MutexGuard<'_, SlotState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -126,6 +161,11 @@ impl Drop for ConnectionSlot {
             }
         }
         self.slots.telemetry.set_open_connections(state.open);
+        let is_last = state.is_closing && state.open == 0;
+        drop(state);
+        if is_last {
+            self.slots.changed.notify_waiters();
+        }
     }
 }
 
