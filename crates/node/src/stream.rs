@@ -178,10 +178,11 @@ impl Node {
         if member("type").as_deref() != Some("auth") {
             return Err(refuse("unauthorized", "the first frame must have the type auth"));
         }
-        let card = member("token").and_then(|token| self.peers().card_by_token(&token));
+        let token = member("token").unwrap_or_default();
+        let card = self.peers().card_by_token(&token);
         let card = card.ok_or_else(|| refuse("unauthorized", "the card of this agent is not pinned"))?;
         let proof = member("dpopProof").unwrap_or_default();
-        self.verifier.verify(&proof, card.dpop_key(), "GET", url, unix_now()).map_err(
+        self.verifier.verify(&proof, card.dpop_key(), &token, "GET", url, unix_now()).map_err(
             |error| match error {
                 ProofError::UseNonce => refuse("use_dpop_nonce", &error.to_string()),
                 _ => refuse("unauthorized", &error.to_string()),

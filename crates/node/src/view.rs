@@ -31,10 +31,10 @@ impl Node {
         let handle = self.session(session).await?;
         let mut changes = handle.subscribe();
         let (node, expiring) = (self.clone(), handle.clone());
-        run_to_completion(async move {
+        run_to_completion(Box::pin(async move {
             let mut state = node.lock(&expiring).await?;
             node.expire(&expiring, &mut state).await
-        })
+        }))
         .await?;
         {
             let mut state = self.lock(&handle).await?;

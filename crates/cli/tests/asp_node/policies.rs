@@ -44,7 +44,7 @@ fn assert_refused(response: &TestResponse, code: &str) {
 }
 
 /// Opens a session between two nodes, up to the introduction.
-fn introduce(pair: &[TestNode; 2]) -> String {
+pub(crate) fn introduce(pair: &[TestNode; 2]) -> String {
     let [buyer, press] = pair;
     let session = buyer.try_invite(&press.agent, "menus", 600).unwrap().json_str("sessionId");
     press.wait_for(&session, "the invitation", |view| view.state() == "INVITED");
@@ -58,7 +58,7 @@ fn introduce(pair: &[TestNode; 2]) -> String {
 }
 
 /// Sends a message that the other side stores.
-fn deliver(pair: &[TestNode; 2], sender: usize, session: &str, performative: &str, body: &Value) {
+pub(crate) fn deliver(pair: &[TestNode; 2], sender: usize, session: &str, performative: &str, body: &Value) {
     pair[sender].send(session, performative, body);
     let sent = pair[sender].wait_for(session, "the delivery", |view| view.is_acknowledged());
     pair[1 - sender]
@@ -121,7 +121,7 @@ fn send_with_constraints(node: &TestNode, session: &str, body: &Value, constrain
     assert_eq!(response.status, 200, "{response:?}");
 }
 
-fn proposal(id: &str) -> Value {
+pub(crate) fn proposal(id: &str) -> Value {
     json!({"proposalId": id, "type": "work", "subject": "menus", "terms": {"price": "480.00 EUR"}})
 }
 
@@ -181,7 +181,7 @@ fn sign_unchecked(
         body: Body::parse(performative, body).unwrap(),
         content: asp::message::Content::default(),
         constraints: None::<Constraints>,
-        previous_hash: record.transcript().head().clone(),
+        previous_hash: record.transcript().head(),
         other: asp::message::ExtraMembers::default(),
     };
     draft.sign(&peer.keys, &mut SystemRandom).unwrap().text.to_string()

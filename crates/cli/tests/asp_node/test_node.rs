@@ -409,6 +409,14 @@ impl TestNode {
         (self.start_again(builder), copy)
     }
 
+    /// Ends the process, lets the test change its data folder, and starts it again.
+    pub(crate) fn restart_with_data(self, change: impl FnOnce(&Path)) -> Self {
+        self.supervisor.stop();
+        change(&self.folder.path().join("data"));
+        let builder = self.builder.clone();
+        self.start_again(builder)
+    }
+
     /// Restarts the node with the data of a backup.
     pub(crate) fn restore(self, backup: &tempfile::TempDir) -> Self {
         self.supervisor.stop();
