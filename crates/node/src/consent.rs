@@ -140,11 +140,7 @@ impl Node {
     ) {
         let is_ours = state.participant.session().and_then(asp::session::AspSession::escalated_by)
             == Some(handle.info.role);
-        if !is_ours
-            || state.consent.is_some()
-            || !self.policy().consent.escalate
-            || self.person.is_none()
-        {
+        if !is_ours || state.consent.is_some() || !self.policy().consent.escalate || self.person.is_none() {
             return;
         }
         let Some(body) = state.latest_escalation() else { return };
@@ -170,8 +166,7 @@ impl Node {
                 return node.refuse_consent(&handle, &request, reason).await;
             };
             let mut stopping = std::pin::pin!(node.stopped());
-            let deadline =
-                request.deadline.unwrap_or_else(|| deadline_after(node.policy().consent.timeout));
+            let deadline = request.deadline.unwrap_or_else(|| deadline_after(node.policy().consent.timeout));
             let answer = tokio::select! {
                 answer = person.wait(&request.hub_session, &request.reply_token, deadline) => Ok(answer),
                 reason = node.wait_until_obsolete(&handle, &request) => Err(reason),

@@ -153,6 +153,7 @@ impl Node {
         if let Err(error) = self.append_node_records(records).await {
             tracing::error!(target: "sayso::log", kind = "asp.failed", %error);
         }
+        self.record_endorsements().await;
         for handle in self.handles() {
             // A session that waits for the journal or the hub does not hold up the others.
             let node = self.clone();
@@ -191,7 +192,17 @@ impl Node {
         for handle in self.handles() {
             handle.wake();
         }
-        self.append_node_records(records).await
+        self.append_node_records(records).await?;
+        self.record_endorsements().await;
+        Ok(())
+    }
+
+    /// Records the endorsements in the policy, after the cards that they depend on.
+    async fn record_endorsements(&self) {
+        let records = self.peers().endorsement_events(unix_now());
+        if let Err(error) = self.append_node_records(records).await {
+            tracing::error!(target: "sayso::log", kind = "asp.failed", %error);
+        }
     }
 
     /// Returns the policy in force.

@@ -243,8 +243,7 @@ impl PeerClient {
             (state.nonce.clone(), state.idle.pop())
         };
         let url = format!("{base}{target}");
-        let proof =
-            self.proofs.create(method.as_str(), &url, nonce, unix_now()).ok_or(PeerError::NoProof)?;
+        let proof = self.proofs.create(method.as_str(), &url, nonce, unix_now()).ok_or(PeerError::NoProof)?;
         let mut request = client
             .persistent_request(method.clone(), path)
             .header(AUTHORIZATION, &self.authorization)

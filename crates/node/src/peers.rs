@@ -8,8 +8,8 @@ use asp::dispute::{Dispute, DisputeRegister, RegisterError, Resolution, Verdict}
 use asp::message::{Body, TrustScore};
 use asp::session::ReceiverChecks;
 use asp::trust::{
-    CircuitBreaker, CircuitState, RateLimited, TokenBucket, TrustBook, TrustEvent, TrustEventKind,
-    TrustLevel, TrustParametersError, TrustReport,
+    CircuitBreaker, CircuitState, RateLimited, SignedEndorsement, TokenBucket, TrustBook, TrustEvent,
+    TrustEventKind, TrustLevel, TrustParametersError, TrustReport,
 };
 use asp::{AgentCard, AgentUri, DisputeId, SessionId};
 use seal::UnixMillis;
@@ -313,6 +313,36 @@ impl Peers {
         let known: std::collections::HashSet<_> = self.trust.peers().cloned().collect();
         let new = self.cards.keys().filter(|agent| !known.contains(*agent));
         new.map(|agent| trust_record(agent, None, TrustEventKind::CardPinned, now)).collect()
+    }
+
+    /// Returns the trust events for the endorsements in the policy that are not recorded yet. Both agents' cards must be pinned.
+    pub(crate) fn endorsement_events(&self, now: UnixMillis) -> Vec<NodeRecord> {
+        let read = |text: &String| {
+            let endorsement =
+                SignedEndorsement::read(text, |agent| self.cards.get(agent).map(|card| &**card))
+                    .map_err(|error| error.to_string())?;
+            let (endorser, endorsed) = (endorsement.endorser(), endorsement.endorsed());
+            let at = endorsement.issued_at().unix_millis().min(now);
+            if self.trust.has_endorsement(endorsed, endorser, at) {
+                return Ok(None);
+            }
+            let card =
+                |agent| self.cards.get(agent).ok_or_else(|| format!("the card of {agent} is not pinned"));
+            let organization = card(endorser)?.organization();
+            let is_same_organization =
+                !organization.is_empty() && organization == card(endorsed)?.organization();
+            let event = self.trust.endorsement(endorsed, endorser, is_same_organization, None, now);
+            let event = event.ok_or_else(|| format!("the score of {endorser} is too low"))?;
+            let event = TrustEvent { at, ..event };
+            Ok::<_, String>(Some(NodeRecord::Trust { event: event.to_json() }))
+        };
+        let events = self.policy.endorsements.iter().filter_map(|text| {
+            read(text).unwrap_or_else(|reason| {
+                tracing::warn!(target: "sayso::log", kind = "asp.endorsement_ignored", %reason);
+                None
+            })
+        });
+        events.collect()
     }
 
     /// The receiver's checks of a message. A revoked agent is never trusted.

@@ -182,12 +182,12 @@ impl Node {
         let card = self.peers().card_by_token(&token);
         let card = card.ok_or_else(|| refuse("unauthorized", "the card of this agent is not pinned"))?;
         let proof = member("dpopProof").unwrap_or_default();
-        self.verifier.verify(&proof, card.dpop_key(), &token, "GET", url, unix_now()).map_err(
-            |error| match error {
+        self.verifier.verify(&proof, card.dpop_key(), &token, "GET", url, unix_now()).map_err(|error| {
+            match error {
                 ProofError::UseNonce => refuse("use_dpop_nonce", &error.to_string()),
                 _ => refuse("unauthorized", &error.to_string()),
-            },
-        )?;
+            }
+        })?;
         let last = root.member("lastSequence").and_then(|value| value.as_number()?.as_i64()).unwrap_or(0);
         let handle =
             self.session(session).await.map_err(|_| refuse("unauthorized", "there is no such session"))?;

@@ -18,8 +18,8 @@ use super::config::{Config, ConfigFlags, LoadedConfig};
 use super::control::{self, PausableJournal};
 use super::reload::{Reloadable, Reloader};
 use super::{
-    OpenedJournals, SHUTDOWN_TIMEOUT, bind_tcp, check, descriptors, load_auth_policy, load_tls, notify_service_manager,
-    parse_trusted_proxies, shard_journals, storage_name,
+    OpenedJournals, SHUTDOWN_TIMEOUT, bind_tcp, check, descriptors, load_auth_policy, load_tls,
+    notify_service_manager, parse_trusted_proxies, shard_journals, storage_name,
 };
 use crate::ExitStatus;
 use crate::file::CommandError;
@@ -96,7 +96,6 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     log: LogArgs,
 }
-
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     serve(arguments)?;

@@ -145,8 +145,11 @@ impl ListenedHub {
     fn follow(&self, client: &TestClient, subscription: &str, last_event_id: &mut String) -> Option<bool> {
         let mut stream = TcpStream::connect(&self.address).ok()?;
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-        let resume =
-            if last_event_id.is_empty() { String::new() } else { format!("Last-Event-ID: {last_event_id}\r\n") };
+        let resume = if last_event_id.is_empty() {
+            String::new()
+        } else {
+            format!("Last-Event-ID: {last_event_id}\r\n")
+        };
         let request = format!(
             "GET /aaep/v1/events?subscription_id={subscription} HTTP/1.1\r\nHost: {}\r\n{resume}Accept: text/event-stream\r\n\r\n",
             self.address
@@ -271,14 +274,13 @@ impl Programs<'_> {
 /// Runs a session to its end. Returns its id.
 fn run_plan(pair: [&TestNode; 2], plan: Plan, name: &str) -> String {
     let subject = format!("{}, {name}", plan.subject());
-    let session = poll("the invitation", || {
-        match pair[BUYER].try_invite(&pair[PRESS].agent, &subject, 600) {
+    let session =
+        poll("the invitation", || match pair[BUYER].try_invite(&pair[PRESS].agent, &subject, 600) {
             Some(response) if response.status == 201 => Some(response.json_str("sessionId")),
             Some(response) if response.status == 503 => None,
             Some(response) => panic!("{response:?}"),
             None => pair[BUYER].find_session(&subject),
-        }
-    });
+        });
     let mut programs = Programs { pair, session, position: 1 };
     let invitation = format!("prop_{}", programs.session);
     programs.say(PRESS, "ACCEPT", &json!({"referenceId": invitation}));

@@ -75,10 +75,9 @@ fn an_unusable_file_leaves_policy_and_peers_as_they_were() {
     let has_failed = || node.client().get("/metrics").body.contains("sayso_reload_healthy 0");
     assert!(!has_failed());
     let revoked = format!("[cards]\nrevoked = [\"{}\"]\n", peer.card.agent_id());
-    for (policy, peers) in [
-        ("[cards]\nrevoked = 1\n", vec![other.card_file()]),
-        (&*revoked, vec!["nowhere.json".into()]),
-    ] {
+    for (policy, peers) in
+        [("[cards]\nrevoked = 1\n", vec![other.card_file()]), (&*revoked, vec!["nowhere.json".into()])]
+    {
         node.reload(policy, &peers);
         poll("the failed reload", || has_failed().then_some(()));
         assert_eq!((try_open(&peer, &node), try_open(&other, &node)), (201, 403));
@@ -99,9 +98,8 @@ fn the_limits_of_a_node_can_be_configured_with_the_keys_of_the_hub() {
         builder.start(folder, &[])
     };
     let long = format!("X-Long: {}", "x".repeat(1000));
-    let status = |node: &TestNode| {
-        node.client().with_header(&long).get("/.well-known/asp-agent-card.json").status
-    };
+    let status =
+        |node: &TestNode| node.client().with_header(&long).get("/.well-known/asp-agent-card.json").status;
     assert_eq!(status(&with_config("[http]\nhead_bytes = 512\n")), 431);
     assert_eq!(status(&with_config("[http]\nhead_bytes = 8192\nidle_timeout = \"1s\"\n")), 200);
 

@@ -14,7 +14,7 @@ use testing::hub::HubProcess;
 use testing::messages::REPLY_CAPABILITIES;
 
 use crate::raw_peer::{CardServer, RawPeer, RawSession, SESSIONS, now};
-use crate::test_node::{NodeBuilder, TestNode, poll, start_builders, timestamp_in};
+use crate::test_node::{NodeBuilder, Storage, TestNode, card_path, poll, start_builders, timestamp_in};
 
 /// Limits that no test reaches.
 const RATES: &str = "\
@@ -61,8 +61,7 @@ pub(crate) fn introduce(pair: &[TestNode; 2]) -> String {
 pub(crate) fn deliver(pair: &[TestNode; 2], sender: usize, session: &str, performative: &str, body: &Value) {
     pair[sender].send(session, performative, body);
     let sent = pair[sender].wait_for(session, "the delivery", |view| view.is_acknowledged());
-    pair[1 - sender]
-        .wait_for(session, "the arrival", |view| view.message_count() == sent.message_count());
+    pair[1 - sender].wait_for(session, "the arrival", |view| view.message_count() == sent.message_count());
 }
 
 /// Sends a message that the other side refuses with this code.
@@ -284,10 +283,9 @@ fn a_hub_with_tokens_is_asked_with_the_nodes_token() {
     let mut stream = person.open_event_stream(&subscription, None);
     let url = format!("http://{}", hub.address);
     for (file, is_asked) in [("hub-token", true), ("wrong-token", false)] {
-        let buyer =
-            ["--hub", &url, "--hub-token", &path(file)].iter().fold(NodeBuilder::new("buyer"), |builder, argument| {
-                builder.argument(argument)
-            });
+        let buyer = ["--hub", &url, "--hub-token", &path(file)]
+            .iter()
+            .fold(NodeBuilder::new("buyer"), |builder, argument| builder.argument(argument));
         let pair = start_builders([buyer, NodeBuilder::new("press")]);
         let session = introduce(&pair);
         deliver(&pair, 0, &session, "PROPOSE", &proposal("prop_1"));
@@ -332,11 +330,70 @@ fn the_list_of_peers_can_name_addresses_of_cards() {
         std::fs::write(path("peers"), format!("\n{line}\n")).unwrap();
         let (identity, peers) = (path("identity"), path("peers"));
         let arguments = ["asp", "serve", "--memory", "--open", "--listen", "127.0.0.1:0"];
-        let output =
-            run_sayso(&[&arguments[..], &["--identity", &identity, "--peers", &peers]].concat(), "");
+        let output = run_sayso(&[&arguments[..], &["--identity", &identity, "--peers", &peers]].concat(), "");
         assert_eq!(output.exit_code, 2, "{}", output.stderr);
         assert!(output.stderr.contains("peers:2: "), "{}", output.stderr);
     }
+}
+
+#[test]
+fn signed_endorsements_in_the_policy_raise_the_score_once() {
+    let (peer, stranger) = (RawPeer::new("peer"), RawPeer::new("stranger"));
+    let agent = peer.card.agent_id().to_string();
+    // Two endorsers with identities of their own, one of which nobody has pinned.
+    let endorsers = ["guild", "unknown"].map(NodeBuilder::new);
+    let folders = endorsers.each_ref().map(NodeBuilder::create_folder);
+    let endorse = |index: usize| {
+        let folder: &tempfile::TempDir = &folders[index];
+        let identity = folder.path().join("identity");
+        let output = run_sayso(&["asp", "endorse", &agent, "--identity", identity.to_str().unwrap()], "");
+        assert_eq!(output.exit_code, 0, "{}", output.stderr);
+        output.stdout
+    };
+    let files = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = files.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let valid = endorse(0);
+    let forged = valid.replace(&agent, stranger.card.agent_id().as_str());
+    let policy = |names: &[&str]| format!("{RATES}[trust]\nendorsements = {names:?}\n");
+    let ignored = [
+        write("unknown.json", &endorse(1)),
+        write("forged.json", &forged),
+        write("card.json", stranger.card.as_str()),
+        write("empty.json", ""),
+    ];
+    let cards = [peer.card_file(), stranger.card_file(), card_path(&folders[0])];
+    let builder = NodeBuilder::new("press")
+        .storage(Storage::Disk)
+        .policy(&policy(&ignored.each_ref().map(String::as_str)));
+    let folder = builder.create_folder();
+    let node = builder.start(folder, &cards);
+    let before = [&agent, stranger.card.agent_id().as_str()].map(|agent| score_of(&node, agent));
+    assert!((before[0] - before[1]).abs() < 0.01, "{before:?}");
+
+    let valid = write("valid.json", &valid);
+    node.reload(&policy(&[&valid]), &cards);
+    let events = |node: &TestNode| {
+        let report = node.get(&format!("/agent/v1/asp/trust?agent={agent}")).json();
+        let component = report["components"].as_array().unwrap().last().unwrap().clone();
+        assert_eq!(component["name"], "peerEndorsements");
+        (component["value"].as_f64().unwrap(), component["events"].clone())
+    };
+    poll("the endorsement", || (events(&node).0 > 1.0).then_some(()));
+    let counted = events(&node);
+    assert!(score_of(&node, &agent) > before[0]);
+    assert!((score_of(&node, stranger.card.agent_id().as_str()) - before[1]).abs() < 0.01);
+    // It counts once, although the policy still names it after a restart.
+    node.restart();
+    score_of(&node, &agent);
+    assert_eq!(events(&node).1, counted.1);
+    // Nobody endorses itself.
+    let own = ["asp", "endorse", &endorsers[0].agent(), "--identity"];
+    let identity = folders[0].path().join("identity").to_str().unwrap().to_owned();
+    assert_eq!(run_sayso(&[&own[..], &[&identity]].concat(), "").exit_code, 2);
 }
 
 #[test]
@@ -353,7 +410,16 @@ fn only_the_owner_can_read_the_keys_of_an_identity() {
     std::fs::set_permissions(path("keys"), std::fs::Permissions::from_mode(0o640)).unwrap();
     let identity = folder.path().join("identity");
     let output = run_sayso(
-        &["asp", "serve", "--memory", "--open", "--listen", "127.0.0.1:0", "--identity", identity.to_str().unwrap()],
+        &[
+            "asp",
+            "serve",
+            "--memory",
+            "--open",
+            "--listen",
+            "127.0.0.1:0",
+            "--identity",
+            identity.to_str().unwrap(),
+        ],
         "",
     );
     assert_eq!(output.exit_code, 2, "{}", output.stderr);

@@ -416,7 +416,12 @@ fn a_registry_keeps_each_card_until_its_owner_replaces_it() {
 }
 
 /// Opens a WebSocket and sends an `auth` frame with a valid proof. Returns the answer.
-pub(crate) fn authenticate(peer: &RawPeer, node: &TestNode, session: &str, last: usize) -> (WebSocketClient, Value) {
+pub(crate) fn authenticate(
+    peer: &RawPeer,
+    node: &TestNode,
+    session: &str,
+    last: usize,
+) -> (WebSocketClient, Value) {
     let path = format!("{SESSIONS}/{session}/ws");
     let proof = create_http_proof(&peer.keys.dpop, &peer.claims(node, "GET", &path)).unwrap();
     authenticate_with(peer, node, session, last, &proof)
