@@ -486,7 +486,8 @@ fn copy_folder(from: &Path, to: &Path) {
         if entry.file_type().unwrap().is_dir() {
             std::fs::create_dir(&target).unwrap();
             copy_folder(&entry.path(), &target);
-        } else {
+        } else if entry.file_type().unwrap().is_file() {
+            // The control socket of a node that was killed stays in its folder.
             std::fs::copy(entry.path(), &target).unwrap();
         }
     }
