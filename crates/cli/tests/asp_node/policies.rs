@@ -14,7 +14,7 @@ use testing::hub::HubProcess;
 use testing::messages::REPLY_CAPABILITIES;
 
 use crate::raw_peer::{CardServer, RawPeer, RawSession, SESSIONS, now};
-use crate::test_node::{NodeBuilder, Storage, TestNode, card_path, poll, start_builders, timestamp_in};
+use crate::test_node::{NodeBuilder, Storage, TestNode, View, card_path, poll, start_builders, timestamp_in};
 
 /// Limits that no test reaches.
 const RATES: &str = "\
@@ -60,7 +60,7 @@ pub(crate) fn introduce(pair: &[TestNode; 2]) -> String {
 /// Sends a message that the other side stores.
 pub(crate) fn deliver(pair: &[TestNode; 2], sender: usize, session: &str, performative: &str, body: &Value) {
     pair[sender].send(session, performative, body);
-    let sent = pair[sender].wait_for(session, "the delivery", |view| view.is_acknowledged());
+    let sent = pair[sender].wait_for(session, "the delivery", View::is_acknowledged);
     pair[1 - sender].wait_for(session, "the arrival", |view| view.message_count() == sent.message_count());
 }
 
