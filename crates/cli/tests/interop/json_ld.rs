@@ -84,7 +84,7 @@ fn expand(hub: &HubProcess, events: &[Value]) -> Vec<Value> {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let lines: String = events.iter().map(|event| format!("{event}\n")).collect();
+    let lines = events.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     processor.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
     let output = processor.wait_with_output().unwrap();
     assert!(output.status.success());
