@@ -10,6 +10,7 @@
 
 mod conformance_suite;
 mod debugger;
+mod json_ld;
 mod minimal_producer;
 mod web_subscriber;
 
