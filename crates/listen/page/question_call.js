@@ -33,7 +33,7 @@ export function readCall(event) {
   if (typeof tool !== "string") return undefined;
   const items = callArguments === undefined ? [] : describeItems(callArguments);
   const pieces = joinItems(items.length === 0 ? [[isolated(describeName(tool))]] : [[isolated(describeName(tool))], items]);
-  return { text: joinPieces(pieces), pieces, isBound: typeof digest === "string", hasArguments: items.length > 0, tool: describeName(tool), pairs: describePairs(callArguments) };
+  return { text: joinPieces(pieces), pieces, isBound: typeof digest === "string", hasArguments: items.length > 0, tool: describeName(tool), pairs: describePairs(callArguments), command: readCommand(tool, callArguments) };
 }
 
 /** Whether a call is short enough to be part of the question itself. */
@@ -44,10 +44,13 @@ export function isShort(call) {
 /**
  * Whether a text says exactly this call, word for word: the tool, then each argument in order, its name before its value. A number may come
  * before its name: `Transfer 20 euros to Ben.` is the call `transfer, euros 20, to Ben`. No other word is allowed, because it could change the
- * meaning. For a Spanish listener, a fixed list of Spanish words counts as the English ones: `Transferir 20 euros a Ben.` `is_said_by` in `src/subscriber/question_call.rs` has the same rules.
+ * meaning. For a Spanish listener, a fixed list of Spanish words counts as the English ones: `Transferir 20 euros a Ben.` A command of a shell is
+ * also said by the form of sayso's hook: `Run: rm -r build.` `is_said_by` in `src/subscriber/question_call.rs` has the same rules.
  */
 export function isSaidBy(call, text) {
-  if (call.pairs === undefined || !isShort(call)) return false;
+  if (!isShort(call)) return false;
+  if (isCommandSaidBy(call, text)) return true;
+  if (call.pairs === undefined) return false;
   const rest = text.trim().replace(/[.?]$/, "").split(" ");
   const take = (words) => {
     const expected = words.split(" ");
@@ -65,6 +68,31 @@ export function isSaidBy(call, text) {
 
 /** Names of arguments and the Spanish words that say the same. */
 const SPANISH_NAMES = new Map([["to", ["a", "para"]], ["for", ["para"]], ["from", ["de", "desde"]]]);
+
+/** How sayso's hook for coding agents begins the action of a command, in each language. */
+const RUN_FORMS = new Map([["en", "Run: "], ["es", "Ejecutar: "], ["yo", "Ṣe àṣẹ yìí: "]]);
+
+/** The shells of coding agents, and the names of the argument that is the command. */
+const SHELLS = ["Bash", "bash", "shell", "exec_command", "run_shell_command", "run_in_terminal", "Shell", "run_terminal_cmd", "local_shell"];
+const COMMAND_NAMES = ["command", "cmd"];
+
+/** Whether a text says exactly the command of a call, as sayso's hook for coding agents does, in English or in the language of the listener. */
+function isCommandSaidBy(call, text) {
+  if (call.command === undefined) return false;
+  return ["en", phrases.lang].some((language) => text === `${RUN_FORMS.get(language)}${call.command}.`);
+}
+
+/**
+ * Returns the command of a call to a shell, if a sentence can say it whole. It is the only argument, no character of it is hidden, and nothing
+ * in it can be mistaken for the end of the sentence.
+ */
+function readCommand(tool, callArguments) {
+  if (callArguments === null || typeof callArguments !== "object" || Array.isArray(callArguments)) return undefined;
+  const [[name, command] = [], ...others] = Object.entries(callArguments);
+  const isCommand = SHELLS.includes(tool) && COMMAND_NAMES.includes(name) && others.length === 0 && typeof command === "string";
+  if (!isCommand || command === "" || /[.!?…:;]$|[.!?…] /u.test(command)) return undefined;
+  return escapeHidden(command) === command ? command : undefined;
+}
 
 /** Returns the names and values of arguments, or `undefined` if a value is not a text or a number. */
 function describePairs(value) {

@@ -49,7 +49,7 @@ pub(super) struct ToolCall {
     pub(super) input: OwnedDoc,
     /// The digest of the tool and of those arguments that have an effect.
     pub(super) digest: String,
-    /// The arguments to which a question is bound: the input itself, or its hash if it cannot be bound.
+    /// The arguments to which a question is bound: those that have an effect, or the hash of the input if they cannot be bound.
     pub(super) bound_arguments: String,
     pub(super) assessment: Assessment,
 }
@@ -245,39 +245,45 @@ fn read_call(harness: Harness, name: &str, root: &JsonValue<'_>) -> Option<ToolC
         }
     };
     let input = OwnedDoc::read(&input).ok()?;
-    let digest = effect_digest(harness, &tool, &input.doc().root());
-    let is_bindable = input.source().len() <= MAX_BOUND_BYTES
-        && input.doc().root().kind() == JsonKind::Object
-        && action_digest(&tool, input.source()).is_ok();
+    let document = input.doc();
+    let arguments = document.root();
+    let effective = effective_arguments(harness, &tool, &arguments);
+    let bound_digest = action_digest(&tool, &effective);
+    let is_bindable =
+        effective.len() <= MAX_BOUND_BYTES && arguments.kind() == JsonKind::Object && bound_digest.is_ok();
+    let digest = match bound_digest {
+        Ok(digest) => digest.to_string(),
+        Err(_) => Digest::of_parts([tool.as_bytes(), &[0], input.source().as_bytes()]).to_string(),
+    };
     let bound_arguments = if is_bindable {
-        input.source().to_owned()
+        effective
     } else {
         let hash = Digest::of(input.source().as_bytes()).to_string();
         write_object(|out| out.key("input_hash").text(&hash))
     };
     let (working, project) = (working_folder(root), project_folder(harness));
     let folders = Folders { working: working.as_deref(), project: project.as_deref() };
-    let assessment = risk::assess(&tool, &input.doc().root(), folders);
+    let assessment = risk::assess(&tool, &arguments, folders);
     Some(ToolCall { tool, id, input, digest, bound_arguments, assessment })
 }
 
-/// Returns the digest of a tool and its arguments, without those that have no effect.
-fn effect_digest(harness: Harness, tool: &str, input: &JsonValue<'_>) -> String {
-    let has_comment = harness.shell_with_description() == Some(tool);
+/// Returns the arguments of a call, without those that have no effect.
+fn effective_arguments(harness: Harness, tool: &str, input: &JsonValue<'_>) -> String {
+    let is_comment = |name: &JsonValue<'_>| name.is_text("description");
+    let has_comment = harness.shell_with_description() == Some(tool)
+        && input.kind() == JsonKind::Object
+        && input.members().any(|(name, _)| is_comment(&name));
+    if !has_comment {
+        return input.source().to_owned();
+    }
     let mut kept = TapeWriter::default();
     kept.open_object();
-    for (name, value) in input.members() {
-        if !(has_comment && name.is_text("description")) {
-            kept.copy_key(&name);
-            kept.copy(&value);
-        }
+    for (name, value) in input.members().filter(|(name, _)| !is_comment(name)) {
+        kept.copy_key(&name);
+        kept.copy(&value);
     }
     kept.close_object();
-    let source = if input.kind() == JsonKind::Object { kept.source() } else { input.source() };
-    match action_digest(tool, source) {
-        Ok(digest) => digest.to_string(),
-        Err(_) => Digest::of_parts([tool.as_bytes(), &[0], input.source().as_bytes()]).to_string(),
-    }
+    kept.source().to_owned()
 }
 
 fn working_folder(root: &JsonValue<'_>) -> Option<String> {

@@ -104,6 +104,18 @@ test("a Spanish action says a call with Spanish words, for a Spanish listener", 
   assert.equal(says("en", "Transferir 20 euros a Ben."), false, "an English listener does not understand it");
 });
 
+test("a command is not repeated if the action says it as the hook does", (context) => {
+  context.after(() => selectLanguage(["en"]));
+  const cases = JSON.parse(readFileSync(new URL("said_commands.json", import.meta.url), "utf8"));
+  for (const [language, tool, call, action, isSaid] of cases) {
+    selectLanguage([language]);
+    const question = ask({ tool, action_digest: "sha256:x", arguments: call }, { action });
+    assert.equal(question.exactCall === undefined, isSaid, action);
+    const name = `${tool.replaceAll("_", " ")}, `;
+    assert.equal(detailsOf(question).some((line) => line.includes(name)), isSaid, `${action}: it is said in one place`);
+  }
+});
+
 test("the tool of a question that is not bound is in its details", () => {
   assert.ok(detailsOf(ask({ tool: "send_money" })).includes("It would use the tool send money."));
 });

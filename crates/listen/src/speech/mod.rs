@@ -116,9 +116,9 @@ impl SpeechSynthesizer for Speaker {
     }
 }
 
-/// Returns what is spoken for an announcement, with its label, in English.
+/// Returns what is spoken for an announcement, with its label.
 #[cfg(test)]
-pub(crate) fn spoken_text(announcement: &Announcement) -> String {
-    let segments = SpeechSegment::from_announcement(announcement, true, Phrases::for_languages(&[]));
+pub(crate) fn spoken_text(announcement: &Announcement, phrases: &Phrases) -> String {
+    let segments = SpeechSegment::from_announcement(announcement, true, phrases);
     segments.iter().flat_map(SpeechSegment::lines).collect::<Vec<_>>().join("\n")
 }

@@ -28,6 +28,11 @@ pub(super) fn describe_name(name: &str) -> String {
     }
 }
 
+/// Whether every character of a text is heard or seen as it is.
+pub(super) fn hides_nothing(text: &str) -> bool {
+    escape_hidden(text) == text && sanitize(text, true) == text
+}
+
 /// Describes a number. An exponent could hide the size of a number, so such a number is read in canonical form.
 pub(super) fn describe_number(number: &JsonNumber<'_>) -> String {
     let source = number.source();

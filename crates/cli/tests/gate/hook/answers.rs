@@ -17,6 +17,8 @@ fn the_answer_to_a_permission_request_is_the_persons() {
         assert_eq!(question["consequence"], "It deletes files.");
         assert_eq!((&question["irreversible"], &question["risk_level"]), (&json!(true), &json!("high")));
         assert_eq!(question["default_decision"], "reject");
+        // The agent's description of the command has no effect, so it is no part of the call that the answer permits.
+        assert_eq!(question["extensions"]["sayso"]["arguments"], json!({"command": "rm -r build"}));
         fixture.answer(&listener, question["reply_token"].as_str().unwrap(), decision);
         assert_eq!(hook.finish(), expected);
         if decision == "accept" {

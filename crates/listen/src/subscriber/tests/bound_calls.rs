@@ -173,3 +173,24 @@ fn a_spanish_action_says_a_call_with_spanish_words() {
         assert_eq!(is_in_question, !is_said, "{action}: {lines:#?}");
     }
 }
+
+#[test]
+fn a_command_is_not_repeated_if_the_action_says_it_as_the_hook_does() {
+    let mut tape = aaep::json::Tape::default();
+    let cases = tape.read(include_str!("../../../page/tests/said_commands.json")).unwrap();
+    for case in cases.root().items() {
+        let [language, tool, arguments, action, is_said] =
+            case.items().collect::<Vec<_>>().try_into().unwrap();
+        let (language, tool) = (language.text().unwrap(), tool.text().unwrap());
+        let action_text = format!(r#""action":{}"#, action.source());
+        let question = confirmation("rpl_1").replace(r#""action":"Send 5 euros to Ben""#, &action_text);
+        let sayso = bound_to(arguments.source()).replace("send_money", &tool);
+        let (harness, lines) = ask_with(&language, &question, &sayso);
+        let name = format!("{}, ", tool.replace('_', " "));
+        let is_in_question = lines.iter().any(|line| line.contains(&name));
+        assert_eq!(!is_in_question, is_said.as_bool().unwrap(), "{}: {lines:#?}", action.source());
+        // The person can always hear the exact call.
+        let details = harness.subscriber.question_details(1, harness.now).unwrap();
+        assert_eq!(details.text.contains(&name), !is_in_question, "{details:?}");
+    }
+}

@@ -7,27 +7,33 @@ use std::process::Command;
 use super::super::input_handler::{TerminalAction, handle_line};
 use super::{LISTEN_CONTEXT, NOW};
 use crate::speech::spoken_text;
-use crate::{Announcement, AnnouncementKind, Preferences, Subscriber, SubscriberLimits};
+use crate::{Announcement, AnnouncementKind, Phrases, Preferences, Subscriber, SubscriberLimits};
 
 /// Events of one session, and how to hear what the person types after them.
 struct Session {
     subscriber: Subscriber,
     event_count: usize,
+    language: &'static str,
 }
 
 impl Session {
     fn new() -> Self {
-        let mut subscriber = Subscriber::new(Preferences::default(), SubscriberLimits::default());
+        Self::in_language("en")
+    }
+
+    fn in_language(language: &'static str) -> Self {
+        let preferences = Preferences { languages: vec![language.to_owned()], ..Preferences::default() };
+        let mut subscriber = Subscriber::new(preferences, SubscriberLimits::default());
         subscriber.set_subscription(aaep::SubscriptionId::parse("sub_1").unwrap());
-        Self { subscriber, event_count: 0 }
+        Self { subscriber, event_count: 0, language }
     }
 
     /// Returns the first announcement about an event.
     fn hear(&mut self, kind: &str, rest: &str) -> Announcement {
         self.event_count += 1;
-        let number = self.event_count;
+        let (number, language) = (self.event_count, self.language);
         let event = format!(
-            r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.{kind}","event_id":"evt_{number}","session_id":"sess_1","timestamp":"2026-05-24T14:00:00.000Z","producer":{{"agent_id":"demo-assistant","agent_name":"Demo assistant"}},"localization_hints":{{"primary_language":"en"}},{rest}}}"#
+            r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:agent.{kind}","event_id":"evt_{number}","session_id":"sess_1","timestamp":"2026-05-24T14:00:00.000Z","producer":{{"agent_id":"demo-assistant","agent_name":"Demo assistant"}},"localization_hints":{{"primary_language":"{language}"}},{rest}}}"#
         );
         self.subscriber.receive(&event, NOW);
         let first = self.subscriber.next_announcement(NOW).unwrap();
@@ -53,10 +59,57 @@ impl Session {
 const TRANSFER: &str = r#""action":"Transfer 20 euros to Ben.","consequence":"The money leaves the account at once.","summary_detailed":"May I transfer 20 euros from the demo account to Ben? It cannot be undone.","reply_token":"rpl_1","timeout_seconds":120,"default_decision":"reject","risk_level":"high","irreversible":true,"extensions":{"sayso":{"tool":"transfer","action_digest":"x","arguments":{"euros":"20","to":"Ben"}}}"#;
 const ROOM: &str = r#""action":"Book the Garden room for tomorrow at two.","consequence":"The room is reserved for you.","reply_token":"rpl_1","timeout_seconds":120,"default_decision":"reject","risk_level":"medium","reversibility":"reversible_with_effort","extensions":{"sayso":{"tool":"book_room","action_digest":"x","arguments":{"room":"Garden","day":"tomorrow","at":"14:00"}}}"#;
 const BILL: &str = r#""action":"Pay the bill of May.","consequence":"The money leaves the account at once.","reply_token":"rpl_1","timeout_seconds":120,"default_decision":"reject","risk_level":"high","irreversible":true,"extensions":{"sayso":{"tool":"pay_bill","action_digest":"x","arguments":{"amount":250,"to":"Ben"}}}"#;
+const REMOVE: &str = r#""action":"Run: rm -rf build/output.","consequence":"It deletes files.","reply_token":"rpl_1","timeout_seconds":120,"default_decision":"reject","risk_level":"high","irreversible":true,"extensions":{"sayso":{"tool":"Bash","action_digest":"x","arguments":{"command":"rm -rf build/output"}}}"#;
 const CITY: &str = r#""question":"Which place do you mean?","reply_token":"rpl_1","timeout_seconds":120,"choices":[{"value":"Lagos","label":"Lagos"},{"value":"London","label":"London"},{"value":"Madrid","label":"Madrid"}],"accepted_response_kinds":["multiple_choice","freetext"]"#;
 
-/// Returns each row of the table: its name, and an announcement.
-fn rows() -> Vec<(&'static str, Announcement)> {
+/// Translations of the agent's sentences in Spanish and Yoruba, as in the demo and in sayso's hook.
+const TRANSLATIONS: [[&str; 3]; 7] = [
+    ["Transfer 20 euros to Ben.", "Transferir 20 euros a Ben.", "Fi yúrò 20 ránṣẹ́ sí Ben."],
+    ["Pay the bill of May.", "Pagar la factura de mayo.", "San owó oṣù Karùn-ún."],
+    [
+        "The money leaves the account at once.",
+        "El dinero sale al instante.",
+        "Owó náà máa kúrò nínú àkántì lẹ́sẹ̀kẹsẹ̀.",
+    ],
+    [
+        "Book the Garden room for tomorrow at two.",
+        "Reservar la sala Garden para mañana a las dos.",
+        "Gba yàrá Garden sílẹ̀ fún ọ̀la ní aago méjì ọ̀sán.",
+    ],
+    ["The room is reserved for you.", "La sala queda reservada para usted.", "A máa pa yàrá náà mọ́ fún ọ."],
+    ["Run: rm", "Ejecutar: rm", "Ṣe àṣẹ yìí: rm"],
+    ["It deletes files.", "Borra archivos.", "Ó ń pa fáìlì rẹ́."],
+];
+
+/// Returns the rows of questions in Spanish (1) or Yoruba (2).
+fn translated_questions(language: usize) -> Vec<(String, Announcement, &'static Phrases)> {
+    let (code, name) = [("en", "English"), ("es", "Spanish"), ("yo", "Yoruba")][language];
+    let questions = [
+        ("the demo's question about a transfer", TRANSFER),
+        ("a dangerous question whose action does not state the call", BILL),
+        ("the demo's question about a room", ROOM),
+        ("a coding agent's dangerous command", REMOVE),
+    ];
+    let ask = |(row, question): (&str, &str)| {
+        let translate = |text: String, texts: &[&str; 3]| text.replace(texts[0], texts[language]);
+        let question = TRANSLATIONS.iter().fold(question.to_owned(), translate);
+        let mut session = Session::in_language(code);
+        let announcement = session.hear("awaiting.confirmation", &question);
+        (format!("in {name}: {row}"), announcement, session.subscriber.phrases())
+    };
+    questions.map(ask).into()
+}
+
+/// Returns each row of the table: its name, an announcement, and the texts of its language.
+fn rows() -> Vec<(String, Announcement, &'static Phrases)> {
+    let english = Phrases::for_languages(&[]);
+    let rows =
+        english_rows().into_iter().map(|(name, announcement)| (name.to_owned(), announcement, english));
+    rows.chain(translated_questions(1)).chain(translated_questions(2)).collect()
+}
+
+/// Returns the rows in English.
+fn english_rows() -> Vec<(&'static str, Announcement)> {
     let phrases = Subscriber::new(Preferences::default(), SubscriberLimits::default()).phrases();
     let own = |kind, text: String| Announcement::new(kind, text);
     let after_question = |line: &str| {
@@ -85,6 +138,7 @@ fn rows() -> Vec<(&'static str, Announcement)> {
         ("the demo's question about a transfer", event("awaiting.confirmation", TRANSFER)),
         ("a dangerous question whose action does not state the call", event("awaiting.confirmation", BILL)),
         ("the demo's question about a room", event("awaiting.confirmation", ROOM)),
+        ("a coding agent's dangerous command", event("awaiting.confirmation", REMOVE)),
         ("a question with three choices", event("awaiting.clarification", CITY)),
         ("`details` of the question about a transfer", after_question("details")),
         ("the confirmation of what you typed: `Question 1: yes.`", after_question("yes")),
@@ -198,21 +252,25 @@ fn documented<'d>(document: &'d str, name: &str, column: usize) -> Option<&'d st
 #[test]
 fn the_table_in_the_documentation_has_the_words_that_are_spoken() {
     let document = include_str!("../../../../../docs/listening.md");
-    for (name, announcement) in rows() {
-        let text = spoken_text(&announcement);
-        let words = documented(document, name, 4);
+    for (name, announcement, phrases) in rows() {
+        let text = spoken_text(&announcement, phrases);
+        let words = documented(document, &name, 4);
         assert_eq!(words, Some(word_count(&text).to_string().as_str()), "{name}: {text}");
     }
 }
 
 /// The seconds in the table are those of `measure_with_espeak`. espeak-ng needs about 0.37 seconds for a word, with the pauses between sentences.
+/// It has no Yoruba voice, so only the words are limited there.
 #[test]
 fn no_announcement_takes_more_than_12_seconds() {
     let document = include_str!("../../../../../docs/listening.md");
-    for (name, announcement) in rows() {
-        let seconds: f64 = documented(document, name, 5).unwrap().parse().unwrap();
-        assert!(seconds <= 12.0, "{name}: {seconds} s");
-        assert!(word_count(&spoken_text(&announcement)) <= 33, "{name}");
+    for (name, announcement, phrases) in rows() {
+        let seconds = documented(document, &name, 5).unwrap();
+        let is_short = seconds.parse::<f64>().map_or(phrases.language() == "yo", |seconds| seconds <= 12.0);
+        assert!(is_short, "{name}: {seconds} s");
+        // Most words of Yoruba are shorter.
+        let max_words = if phrases.language() == "yo" { 36 } else { 33 };
+        assert!(word_count(&spoken_text(&announcement, phrases)) <= max_words, "{name}");
     }
 }
 
@@ -220,14 +278,15 @@ fn no_announcement_takes_more_than_12_seconds() {
 #[test]
 #[ignore = "needs espeak-ng"]
 fn measure_with_espeak() {
-    for (name, announcement) in rows() {
-        let text = spoken_text(&announcement);
+    for (name, announcement, phrases) in rows() {
+        let (text, voice) = (spoken_text(&announcement, phrases), phrases.language());
         let output = Command::new("espeak-ng")
-            .args(["-v", "en", "-s", "175", "--stdout", "--", &text])
+            .args(["-v", voice, "-s", "175", "--stdout", "--", &text])
             .output()
             .unwrap();
         // 22,050 samples of two bytes are one second.
         let seconds = f64::from(u32::try_from(output.stdout.len()).unwrap()) / 44_100.0;
-        println!("| {name} | {} | {seconds:.1} | {}", word_count(&text), text.replace('\n', " / "));
+        let seconds = if output.status.success() { format!("{seconds:.1}") } else { "–".to_owned() };
+        println!("| {name} | {} | {seconds} | {}", word_count(&text), text.replace('\n', " / "));
     }
 }
