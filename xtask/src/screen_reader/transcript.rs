@@ -128,6 +128,10 @@ control may be repeated when it gets the focus.
 
 \"[cut off]\" marks text that a key or newer text interrupted. \"[dropped]\" marks text that was dropped before it was heard. Orca stops
 speaking whenever a key is pressed, so that people can skip ahead.
+
+In Firefox, a question that is open when the page loads is read twice: once when its dialog gets the focus, and again because Orca reads every
+page that has loaded. With Orca's option sayAllOnLoad off, it is read once (tried on 19 November 2026). In Chromium, Orca does not read
+the page if a dialog has the focus.
 ";
 
 /// Reads the transcripts from a page of documentation.
