@@ -115,11 +115,12 @@ enum Side {
 }
 
 impl Side {
-    const FOLDERS: [(&str, Side); 12] = [
+    const FOLDERS: [(&str, Side); 13] = [
         ("crates/hub/", Side::Producer),
         ("crates/sayso/", Side::Producer),
         ("crates/wire/", Side::Producer),
         ("crates/cli/tests/attacks/", Side::Producer),
+        ("crates/cli/tests/interop/json_ld", Side::Producer),
         ("crates/cli/tests/serve/", Side::Producer),
         ("crates/cli/tests/wires/", Side::Producer),
         ("crates/listen/", Side::Subscriber),

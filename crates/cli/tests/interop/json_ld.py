@@ -12,5 +12,5 @@ def load(name, options):
     return {"contentType": "application/ld+json", "contextUrl": None, "documentUrl": name, "document": CONTEXTS[name]}
 
 
-for line in sys.stdin:
+for line in sys.stdin.readlines():
     print(json.dumps(jsonld.expand(json.loads(line), {"documentLoader": load, "processingMode": "json-ld-1.1"})))

@@ -84,8 +84,11 @@ fn expand(hub: &HubProcess, events: &[Value]) -> Vec<Value> {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let lines = events.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
-    processor.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let mut input = processor.stdin.take().unwrap();
+    for event in events {
+        writeln!(input, "{event}").unwrap();
+    }
+    drop(input);
     let output = processor.wait_with_output().unwrap();
     assert!(output.status.success());
     String::from_utf8(output.stdout)
