@@ -17,8 +17,6 @@
 //! - The rate is smooth: each event is followed by a pause (C-C22). During the pause, text is
 //!   joined, only the latest progress is kept, and state changes are merged. All other events wait
 //!   in order. The timestamp of a delayed event becomes the time at which it is sent.
-//! - An update of the progress that follows another one of its session within a second waits until that second is over if it differs by
-//!   less than five percent. The next update replaces it (§4.2.2). Any other event of the session ends the wait.
 //! - A critical event never waits. Held events about the session's state are sent before it. Held
 //!   text and progress may follow later (C-C19).
 //! - Slow pace and low cognitive load add pauses between announcements, so more events are merged,
@@ -29,7 +27,6 @@ mod code_spans;
 mod held_event;
 mod held_text;
 mod localization;
-mod progress_gate;
 mod queue;
 mod rate_limiter;
 mod scheduling;

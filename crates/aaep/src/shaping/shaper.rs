@@ -7,7 +7,6 @@ use seal::UnixMillis;
 
 use super::held_event::{HeldEvent, MergeKind, OutgoingEvent, is_critical, leads_to_question};
 use super::held_text::{CutSettings, HeldText};
-use super::progress_gate::ProgressGate;
 use super::queue::HeldQueue;
 use super::rate_limiter::RateLimiter;
 use super::scheduling::outgoing_kind;
@@ -55,8 +54,6 @@ pub struct Shaper<T> {
     /// arrives, so they need no session buffer.
     pub(super) single: Option<HeldEvent<T>>,
     pub(super) queue: HeldQueue<T>,
-    /// Merges progress if no rate, pace or load holds events.
-    progress: ProgressGate<T>,
     pub(super) sessions: HashMap<SessionId, SessionBuffer<T>>,
     /// The number of outputs with held text.
     held_text_count: usize,
@@ -85,7 +82,6 @@ impl<T: AsRef<Event>> Shaper<T> {
             ready: VecDeque::new(),
             single: None,
             queue: HeldQueue::default(),
-            progress: ProgressGate::default(),
             sessions: HashMap::new(),
             held_text_count: 0,
             log_position: 0,
@@ -111,8 +107,8 @@ impl<T: AsRef<Event>> Shaper<T> {
         Self { rate_limiter, is_verbatim: true, ..Self::new(Arc::new(terms), limits) }
     }
 
-    /// Trusts a producer that already shapes its events. A chunk with the hint `sentence` or
-    /// `paragraph` is not held, and progress is merged only if the rate, the pace or the load needs it.
+    /// Trusts the hints of a producer that already shapes its output. A chunk with the hint
+    /// `sentence` or `paragraph` is not held.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -171,20 +167,13 @@ impl<T: AsRef<Event>> Shaper<T> {
         let queued = self.queue.iter().next().map(|(_, held)| held.first_log_position);
         let texts = self.sessions.values().flat_map(|buffer| &buffer.texts).filter(|text| !text.is_empty());
         let single = self.single.as_ref().map(|held| held.first_log_position);
-        let progress = self.progress.held().map(|held| held.first_log_position);
-        let texts = texts.map(|text| text.first_log_position);
-        ready.chain(queued).chain(single).chain(progress).chain(texts).min()
+        ready.chain(queued).chain(single).chain(texts.map(|text| text.first_log_position)).min()
     }
 
     /// Returns the held events in no particular order, without text that waits for a boundary.
     pub fn queued_events(&self) -> impl Iterator<Item = &OutgoingEvent<T>> {
         let queued = self.queue.iter().map(|(_, held)| held);
-        self.ready
-            .iter()
-            .chain(&self.single)
-            .chain(queued)
-            .chain(self.progress.held())
-            .map(|held| &held.outgoing)
+        self.ready.iter().chain(&self.single).chain(queued).map(|held| &held.outgoing)
     }
 
     /// Adds the next committed event.
@@ -201,35 +190,19 @@ impl<T: AsRef<Event>> Shaper<T> {
             return self.skip_event(value);
         }
         if is_critical {
-            self.release_progress(&value.envelope.session_id);
             return self.push_critical(event);
         }
         if let Payload::OutputStreaming(chunk) = &value.payload
             && self.needs_cutting(value, chunk)
         {
-            self.release_progress(&value.envelope.session_id);
             return self.push_text(event, chunk);
         }
-        let held = HeldEvent::new(self.localize(event), self.log_position);
-        let merges_progress = held.kind == MergeKind::Progress
-            && !self.cut_settings.trusts_hints
-            && !self.rate_limiter.can_hold();
-        if self.progress.is_idle() && !merges_progress {
-            return self.enqueue(held);
-        }
-        for held in self.progress.push(held).into_iter().flatten() {
-            self.enqueue(held);
-        }
+        let outgoing = self.localize(event);
+        self.enqueue(HeldEvent::new(outgoing, self.log_position));
     }
 
     /// Returns the next event that may be sent now. Call it until it returns `None`.
     pub fn pull(&mut self, now: UnixMillis) -> Option<OutgoingEvent<T>> {
-        if !self.progress.is_idle() {
-            self.progress.start_pauses(now);
-            while let Some(held) = self.progress.pull(now) {
-                self.enqueue(held);
-            }
-        }
         if let Some(held) = self.ready.pop_front() {
             return Some(self.finalize(held, now));
         }
@@ -256,17 +229,16 @@ impl<T: AsRef<Event>> Shaper<T> {
         if !self.ready.is_empty() {
             return Some(UnixMillis::MIN);
         }
-        let queued = match &self.single {
-            Some(held) => Some(self.rate_limiter.earliest_send_time(outgoing_kind(held, true))),
-            None => self.next_queued(UnixMillis::MIN).map(|(_, _, at)| at),
-        };
-        [queued, self.progress.next_deadline()].into_iter().flatten().min()
+        if let Some(held) = &self.single {
+            return Some(self.rate_limiter.earliest_send_time(outgoing_kind(held, true)));
+        }
+        self.next_queued(UnixMillis::MIN).map(|(_, _, at)| at)
     }
 
     /// Returns the number of events that are held because of the rate (events per second) or the pace
-    /// (words per minute), and of progress updates that wait for the next one.
+    /// (words per minute).
     pub fn held_count(&self) -> usize {
-        self.queue.len() + usize::from(self.single.is_some()) + self.progress.held_count()
+        self.queue.len() + usize::from(self.single.is_some())
     }
 
     /// Returns the number of events that have not been pulled yet, without text that waits for a
@@ -444,13 +416,6 @@ impl<T: AsRef<Event>> Shaper<T> {
         buffer.texts.clear();
         for outgoing in released {
             self.enqueue(HeldEvent::new(outgoing, first_log_position));
-        }
-    }
-
-    /// Releases the progress update of a session that waits for the next one.
-    fn release_progress(&mut self, session: &SessionId) {
-        if let Some(held) = self.progress.release(session) {
-            self.enqueue(held);
         }
     }
 

@@ -154,19 +154,3 @@ pub(crate) fn progress_is_coalesced_to_keep_the_rate_limit(kind: TransportKind) 
     assert_eq!(progress.last(), Some(&100), "the latest value is delivered");
     assert_eq!(received[0]["type"], "aaep:agent.session.started");
 }
-
-/// §4.2.2: of quick updates that differ by less than five percent, only the last is delivered.
-pub(crate) fn quick_progress_is_merged(kind: TransportKind) {
-    let mut fixture = TransportFixture::in_memory(kind);
-    let (mut connection, _) = fixture.connect_and_subscribe(&json!({}));
-    let session = fixture.start_session();
-    let mut published: Vec<_> = [1, 2, 3, 4, 50, 51, 52]
-        .map(|percent| json!({"type": "aaep:agent.progress.updated", "progress": {"percent": percent}}))
-        .into();
-    published.push(completed_event());
-    fixture.publish(&session, &published);
-    let received = connection.events_until_type("session.completed");
-    let progress: Vec<_> =
-        received.iter().filter_map(|event| event["progress"]["percent"].as_u64()).collect();
-    assert_eq!(progress, [1, 50, 52]);
-}

@@ -121,7 +121,6 @@ const BEHAVIOURS: &[Behaviour] = &[
         event_shaping::filters_apply_but_critical_events_pass,
         "",
     ),
-    behaviour("quick_progress_is_merged", event_shaping::quick_progress_is_merged, ""),
     behaviour(
         "progress_is_coalesced_to_keep_the_rate_limit",
         event_shaping::progress_is_coalesced_to_keep_the_rate_limit,
