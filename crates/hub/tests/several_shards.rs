@@ -80,8 +80,7 @@ fn a_listener_of_several_shards_gets_an_id_to_resume_from_and_a_listener_of_one_
         let shard = Shard::all_of(ShardMap::new(shards)).remove(0);
         let mut harness = harness_in(shard, &HubLimits::default());
         let subscription = harness.subscribe(&ada, "{}");
-        let mut joined =
-            |harness: &mut HubHarness, last: Option<&str>| join(harness, &ada, &subscription, last);
+        let joined = |harness: &mut HubHarness, last: Option<&str>| join(harness, &ada, &subscription, last);
         let origin = |id: &str| (shards > 1).then(|| id.to_owned());
 
         let first_id = start_and_end_session(&mut harness, &bank);

@@ -241,7 +241,7 @@ fn a_short_state_change_without_a_text_gets_a_sentence_and_the_state_that_listen
 
 /// Returns the state of the last stored state change.
 fn last_state(harness: &HubHarness) -> String {
-    let events = harness.disk.events().into_iter().map(|event| String::from_utf8(event.body).unwrap());
-    let last = events.filter(|event| event.contains("agent.state.changed")).last();
+    let mut events = harness.disk.events().into_iter().map(|event| String::from_utf8(event.body).unwrap());
+    let last = events.rfind(|event| event.contains("agent.state.changed"));
     text_member(&last.unwrap(), "to_state")
 }

@@ -247,7 +247,7 @@ fn a_forged_resume_position_shows_nothing_outside_the_scope() {
     let own = start_for(&bank, "ada");
     let foreign = sessions_in_several_shards(&bank);
     assert!(foreign.iter().any(|session| shard_of(session) == shard_of(&own)), "{own} {foreign:?}");
-    let cursors_of_ben: Vec<String> = (0..1 + foreign.len()).map(|_| all.next().1).collect();
+    let cursors_of_ben: Vec<String> = (0..=foreign.len()).map(|_| all.next().1).collect();
     let many = (0..256).map(|shard| format!("{shard}b")).collect::<Vec<_>>().join("-");
     let forged = [
         "at_0",
