@@ -11,11 +11,16 @@ use testing::random;
 /// Replaces the hub of a harness by one of several shards.
 fn harness_in(shard: Shard, limits: &HubLimits) -> HubHarness {
     let mut harness = HubHarness::new();
+    start_core(&mut harness, shard, limits);
+    harness
+}
+
+/// Starts the core of a shard on the journal of a harness.
+fn start_core(harness: &mut HubHarness, shard: Shard, limits: &HubLimits) {
     let random = random::seeded_byte_source(u64::from(shard.index) + 9);
     harness.core =
         Core::in_shard(shard, Box::new(harness.disk.clone()), Producer::new("hub"), *limits, random, START)
             .unwrap();
-    harness
 }
 
 /// Where a new connection begins.
@@ -181,5 +186,32 @@ fn open_questions_are_counted_in_all_shards_together() {
             total > 1,
             "{of_other_agent:?}"
         );
+    }
+}
+
+#[test]
+fn after_a_restart_the_sessions_of_a_token_or_of_an_agent_count_in_all_shards() {
+    let limits = HubLimits { sessions_per_principal: 1, ..HubLimits::default() };
+    let with_token =
+        |name: &str| Principal { token_digest: Some(seal::Digest::of(name.as_bytes())), ..agent(name) };
+    let start = |agent: &str| {
+        let body = format!(r#"{{"summary_normal":"Work.","producer":{{"agent_id":"{agent}"}}}}"#);
+        HubCommand::Start { body: body.into(), idempotency_key: None }
+    };
+    let of_agent: HubReply = LimitReached::SessionsPerAgent { max: 1 }.into();
+    let of_token: HubReply = LimitReached::SessionsPerPrincipal { max: 1 }.into();
+    for (principal, other, refusal) in [
+        (Principal::local(), Principal::local(), of_agent),
+        (with_token("bank"), with_token("post"), of_token),
+    ] {
+        let shards = || Shard::all_of(ShardMap::new(2));
+        let mut first = harness_in(shards().remove(0), &limits);
+        assert!(matches!(first.ask_hub(&principal, start("bank")), HubReply::SessionStarted { .. }));
+        // The new process counts from the beginning.
+        let mut restarted = shards();
+        let mut second = harness_in(restarted.remove(1), &limits);
+        start_core(&mut first, restarted.remove(0), &limits);
+        assert_eq!(second.ask_hub(&principal, start("bank")), refusal);
+        assert!(matches!(second.ask_hub(&other, start("post")), HubReply::SessionStarted { .. }));
     }
 }

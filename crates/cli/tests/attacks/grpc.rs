@@ -57,7 +57,8 @@ fn assert_accepted(outcome: &CallOutcome) {
 
 #[test]
 fn a_caller_without_a_token_cannot_make_the_hub_hold_large_messages() {
-    let grpc = GrpcHub::start(&["--http-head-timeout", "10m"]);
+    // Without timeouts and pings, a call that the hub does not answer is noticed.
+    let grpc = GrpcHub::start(&["--http-head-timeout", "10m", "--messages-ping-interval", "10m"]);
     let mut connection = RawHttp2::connect(&grpc.address);
     // The manifest needs no token. As over HTTP, a request without one may have 16 KiB.
     let call = connection.call(GET_MANIFEST, &[]);
@@ -82,7 +83,8 @@ fn a_caller_without_a_token_cannot_make_the_hub_hold_large_messages() {
 
 #[test]
 fn the_messages_of_a_caller_with_a_token_are_limited_too() {
-    let grpc = GrpcHub::start(&["--http-head-timeout", "10m"]);
+    // Without timeouts and pings, a call that the hub does not answer is noticed.
+    let grpc = GrpcHub::start(&["--http-head-timeout", "10m", "--messages-ping-interval", "10m"]);
     let mut listener = grpc.subscribe();
     for body in [
         message_prefix(u32::MAX),
