@@ -25,6 +25,9 @@ pub(crate) const BRAILLE: [&str; 2] = ["brltty", "liblouis-bin"];
 /// The terminal in which the screens of coding agents are read.
 pub(crate) const TERMINAL: [&str; 1] = ["tmux"];
 
+/// `ip`, which creates the network namespaces for two ASP nodes.
+pub(crate) const NETWORK: [&str; 1] = ["iproute2"];
+
 /// The database for the tests of the journal in Postgres. They run servers of their own, without a system service.
 pub(crate) const DATABASE: [&str; 1] = ["postgresql"];
 

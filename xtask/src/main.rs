@@ -10,6 +10,7 @@ mod fuzz;
 mod gates;
 mod interop;
 mod mutants;
+mod namespaces;
 mod npm;
 mod oracle;
 mod packages;
@@ -39,6 +40,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   oracle               compares sayso with the schemas and fixtures that AAEP's authors published, if ../shared contains them
   interop              installs published AAEP clients and runs them against the hub
   speech               installs speech-dispatcher and PulseAudio, and checks recordings of what sayso says through them
+  namespaces           installs iproute2, and runs two ASP nodes in two network namespaces; skipped without root
   braille              installs brltty and liblouis, and checks what `sayso listen --braille` shows on a virtual display
   browser              installs Debian's Chromium and tests the listening page in it
   hear [check]         installs Debian's Orca and two browsers, plays a session on the listening page, and writes what Orca says to
@@ -112,6 +114,7 @@ fn main() -> ExitCode {
         ["gates"] => drop(gates::add_stages(&mut plan, None, StageLane::Compile, &[])),
         ["gates", "--only", name] if gates::add_stages(&mut plan, Some(name), StageLane::Compile, &[]) => {}
         ["speech"] => plan.add("speech", StageLane::Compile, &[], speech::run),
+        ["namespaces"] => plan.add("namespaces", StageLane::Compile, &[], namespaces::run),
         ["braille"] => plan.add("braille", StageLane::Compile, &[], braille::run),
         ["browser"] => plan.add("browser", StageLane::Compile, &[], browser::run),
         ["hear"] => plan.add("hear", StageLane::Compile, &[], screen_reader::write),
@@ -152,6 +155,7 @@ fn add_all_stages(plan: &mut Plan<'_>) {
     plan.add("hear", StageLane::Waiting, &["build"], screen_reader::check);
     plan.add("speech", StageLane::Waiting, &["build"], speech::run);
     plan.add("braille", StageLane::Waiting, &["build"], braille::run);
+    plan.add("namespaces", StageLane::Waiting, &["build"], namespaces::run);
 
     add_test_stages(plan);
     for gate in gates::REPRESENTATIVE {

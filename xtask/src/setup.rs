@@ -51,6 +51,7 @@ pub(crate) fn install_packages(log: &StageLog) -> Result<(), String> {
         .chain(debian::BRAILLE)
         .chain(debian::DATABASE)
         .chain(debian::TERMINAL)
+        .chain(debian::NETWORK)
         .collect();
     tolerate_failure_locally(log, install_missing(log, &all))
 }

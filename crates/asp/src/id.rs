@@ -80,11 +80,12 @@ fn generate_uuid_v7(now: UnixMillis, random: &mut impl Random) -> [u8; 16] {
 }
 
 fn write_uuid(f: &mut fmt::Formatter<'_>, bytes: &[u8; 16]) -> fmt::Result {
-    let mut digits = [0; 32];
-    let digits = HEXLOWER.encode_mut_str(bytes, &mut digits);
-    let [time_high, time_low, version, variant, random] =
-        [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digits[part]);
-    write!(f, "{time_high}-{time_low}-{version}-{variant}-{random}")
+    let mut text = [b'-'; 36];
+    // Each part of the text has two digits for each of its bytes.
+    for (digits, part) in [(0..8, 0..4), (9..13, 4..6), (14..18, 6..8), (19..23, 8..10), (24..36, 10..16)] {
+        HEXLOWER.encode_mut(&bytes[part], &mut text[digits]);
+    }
+    f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
 }
 
 macro_rules! text_ids {

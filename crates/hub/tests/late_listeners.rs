@@ -385,8 +385,8 @@ fn a_late_listener_hears_the_rest_of_a_sentence_as_the_others_do() {
 /// The terms of a listener that hears no progress.
 const WITHOUT_PROGRESS: &str = r#"{"coalesce_boundaries":["sentence"],"event_filters":{"include":["aaep:agent.*"],"exclude":["aaep:agent.progress.updated"]}}"#;
 
-#[test]
-fn missed_events_have_the_terms_of_their_time_and_later_events_the_new_terms() {
+/// Asserts that a listener that changes its terms to these while it is away gets no progress from then on.
+fn assert_terms_apply_from_their_change(new_terms: &str) {
     let ada = listener("ada", &[]);
     let bank = agent("bank");
     for (before, after) in [(0, 0), (0, 2), (1, 0), (2, 2)] {
@@ -403,16 +403,29 @@ fn missed_events_have_the_terms_of_their_time_and_later_events_the_new_terms() {
         };
         (0..before).for_each(|number| publish_progress(&mut harness, number));
         let change = format!(
-            r#"{{"type":"subscription.renegotiate","subscription_id":"{subscription}","capabilities":{WITHOUT_PROGRESS}}}"#
+            r#"{{"type":"subscription.renegotiate","subscription_id":"{subscription}","capabilities":{new_terms}}}"#
         );
         harness.ask_hub(&ada, send_message(&change));
         (0..after).for_each(|number| publish_progress(&mut harness, 50 + number));
         let connection = harness.attach(&ada, &subscription, Some(&last));
+        harness.advance_time(5_000);
         let missed = harness.take_events(connection);
         assert_eq!(event_types(&missed), vec!["progress.updated"; before], "{before} and {after}");
         publish_progress(&mut harness, 99);
+        harness.advance_time(5_000);
         assert_eq!(harness.take_events(connection), [""; 0], "{before} and {after}");
     }
+}
+
+#[test]
+fn missed_events_have_the_terms_of_their_time_and_later_events_the_new_terms() {
+    assert_terms_apply_from_their_change(WITHOUT_PROGRESS);
+    // With a rate, the hub replays exactly from the last event.
+    assert_terms_apply_from_their_change(&WITHOUT_PROGRESS.replacen(
+        '{',
+        r#"{"max_events_per_second":100,"#,
+        1,
+    ));
 }
 
 #[test]

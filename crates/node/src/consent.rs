@@ -30,7 +30,7 @@ const STORAGE_RETRY_DELAY: Duration = Duration::from_secs(1);
 impl Node {
     /// Returns whether a person must be asked before this message is sent.
     pub(crate) fn needs_consent(&self, state: &SessionState, body: &Body) -> bool {
-        let policy = &self.config.policy.consent;
+        let policy = self.policy().consent;
         match body {
             Body::Commit(_) => policy.commit,
             Body::Accept(_) => {
@@ -140,11 +140,7 @@ impl Node {
     ) {
         let is_ours = state.participant.session().and_then(asp::session::AspSession::escalated_by)
             == Some(handle.info.role);
-        if !is_ours
-            || state.consent.is_some()
-            || !self.config.policy.consent.escalate
-            || self.person.is_none()
-        {
+        if !is_ours || state.consent.is_some() || !self.policy().consent.escalate || self.person.is_none() {
             return;
         }
         let Some(body) = state.latest_escalation() else { return };
@@ -170,8 +166,7 @@ impl Node {
                 return node.refuse_consent(&handle, &request, reason).await;
             };
             let mut stopping = std::pin::pin!(node.stopped());
-            let deadline =
-                request.deadline.unwrap_or_else(|| deadline_after(node.config.policy.consent.timeout));
+            let deadline = request.deadline.unwrap_or_else(|| deadline_after(node.policy().consent.timeout));
             let answer = tokio::select! {
                 answer = person.wait(&request.hub_session, &request.reply_token, deadline) => Ok(answer),
                 reason = node.wait_until_obsolete(&handle, &request) => Err(reason),
@@ -449,7 +444,7 @@ impl Node {
         };
         let peer = &handle.info.peer;
         let (score, level) = self.peers().trust_of(peer.agent_id(), unix_now());
-        let mut timeout = self.config.policy.consent.timeout;
+        let mut timeout = self.policy().consent.timeout;
         if let QuestionKind::Escalation(Escalate { timeout: Some(limit), .. }) = &kind {
             timeout = timeout.min(Duration::from_millis(u64::try_from(limit.millis()).unwrap_or(0)));
         }

@@ -54,7 +54,7 @@ pub(crate) struct OpenQuestion {
 impl Node {
     /// Returns whether a person decides disputes that the rules do not decide.
     pub(crate) fn asks_about_disputes(&self) -> bool {
-        self.person.is_some() && self.config.policy.consent.dispute
+        self.person.is_some() && self.policy().consent.dispute
     }
 
     /// Asks a person about a dispute, or continues to wait for the answer, in a task of its own.
@@ -170,7 +170,7 @@ impl Node {
                 .filter(|obligation| obligation.party == dispute.filed_against)
                 .map(|obligation| (obligation.action.clone(), obligation.deadline))
                 .collect(),
-            timeout: self.config.policy.consent.timeout,
+            timeout: self.policy().consent.timeout,
             peer,
         })
     }

@@ -74,20 +74,22 @@ impl ProofVerifier {
         &self,
         proof: &str,
         key: &es256::VerifyingKey,
+        token: &str,
         method: &str,
         url: &str,
         now: UnixMillis,
     ) -> Result<(), ProofError> {
-        let jti = self.check(proof, key, method, url, now)?;
+        let jti = self.check(proof, key, token, method, url, now)?;
         self.use_up(&jti, now)
     }
 
-    /// Verifies the proof of a request, and returns its id. It counts as used only after [`Self::use_up`], so that a sender
+    /// Verifies the proof of a request, and returns its id. `token` is the access token of the key. The proof counts as used only after [`Self::use_up`], so that a sender
     /// that is over its limit does not fill the memory of proofs.
     pub(crate) fn check(
         &self,
         proof: &str,
         key: &es256::VerifyingKey,
+        token: &str,
         method: &str,
         url: &str,
         now: UnixMillis,
@@ -106,7 +108,7 @@ impl ProofVerifier {
         if claims.iat.abs_diff(now.seconds()) > MAX_AGE_SECONDS {
             return invalid("iat");
         }
-        if ath.as_deref() != Some(&*token_hash(&access_token(key))) {
+        if ath.as_deref() != Some(&*token_hash(token)) {
             return invalid("ath");
         }
         self.nonce(now);
@@ -142,28 +144,46 @@ fn token_hash(token: &str) -> String {
     base64url::encode(Digest::of(token.as_bytes()).as_bytes())
 }
 
-/// Creates the proof for a request, and returns it with the value of the `Authorization` header.
-pub(crate) fn create(
-    keys: &AgentKeys,
-    method: &str,
-    url: &str,
-    nonce: Option<String>,
-    now: UnixMillis,
-) -> Option<(String, String)> {
-    let token = access_token(keys.dpop.verifying_key());
-    let claims = HttpClaims {
-        claims: Claims {
-            jti: generate_nonce(),
-            htm: method.to_owned(),
-            htu: url.to_owned(),
-            iat: now.seconds(),
-            mh: None,
-        },
-        nonce,
-        ath: Some(token_hash(&token)),
-    };
-    let proof = dpop::create_http_proof(&keys.dpop, &claims).ok()?;
-    Some((proof, format!("DPoP {token}")))
+/// Creates the proofs of requests. The access token and its hash are computed once.
+#[derive(Debug)]
+pub(crate) struct ProofCreator {
+    keys: AgentKeys,
+    token: String,
+    token_hash: String,
+}
+
+impl ProofCreator {
+    pub(crate) fn new(keys: AgentKeys) -> Self {
+        let token = access_token(keys.dpop.verifying_key());
+        Self { token_hash: token_hash(&token), token, keys }
+    }
+
+    /// Returns the access token.
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Creates the proof for a request.
+    pub(crate) fn create(
+        &self,
+        method: &str,
+        url: &str,
+        nonce: Option<String>,
+        now: UnixMillis,
+    ) -> Option<String> {
+        let claims = HttpClaims {
+            claims: Claims {
+                jti: generate_nonce(),
+                htm: method.to_owned(),
+                htu: url.to_owned(),
+                iat: now.seconds(),
+                mh: None,
+            },
+            nonce,
+            ath: Some(self.token_hash.clone()),
+        };
+        dpop::create_http_proof(&self.keys.dpop, &claims).ok()
+    }
 }
 
 fn generate_nonce() -> String {
@@ -179,37 +199,52 @@ mod tests {
     const URL: &str = "https://b.example/v1/asp/sessions";
     const NOW: UnixMillis = UnixMillis::new(1_790_000_000_000);
 
+    fn create(keys: &AgentKeys, nonce: Option<String>, at: UnixMillis) -> String {
+        ProofCreator::new(keys.clone()).create("POST", URL, nonce, at).unwrap_or_default()
+    }
+
+    fn verify_for(
+        verifier: &ProofVerifier,
+        proof: &str,
+        key: &es256::VerifyingKey,
+        method: &str,
+        url: &str,
+        now: UnixMillis,
+    ) -> Result<(), ProofError> {
+        verifier.verify(proof, key, &access_token(key), method, url, now)
+    }
+
     fn verify(verifier: &ProofVerifier, keys: &AgentKeys, nonce: Option<String>) -> Result<(), ProofError> {
-        let (proof, _) = create(keys, "POST", URL, nonce, NOW).unwrap_or_default();
-        verifier.verify(&proof, keys.dpop.verifying_key(), "POST", URL, NOW)
+        let proof = create(keys, nonce, NOW);
+        verify_for(verifier, &proof, keys.dpop.verifying_key(), "POST", URL, NOW)
     }
 
     #[test]
     fn a_proof_needs_the_nonce_and_counts_once() {
         let (verifier, keys) = (ProofVerifier::new(10, NOW), AgentKeys::generate(&mut SystemRandom));
         assert_eq!(verify(&verifier, &keys, None), Err(ProofError::UseNonce));
-        let (proof, _) = create(&keys, "POST", URL, Some(verifier.nonce(NOW)), NOW).unwrap_or_default();
+        let proof = create(&keys, Some(verifier.nonce(NOW)), NOW);
         let key = keys.dpop.verifying_key();
-        assert_eq!(verifier.verify(&proof, key, "POST", URL, NOW), Ok(()));
-        assert!(matches!(verifier.verify(&proof, key, "POST", URL, NOW), Err(ProofError::Invalid(_))));
+        assert_eq!(verify_for(&verifier, &proof, key, "POST", URL, NOW), Ok(()));
+        assert!(matches!(verify_for(&verifier, &proof, key, "POST", URL, NOW), Err(ProofError::Invalid(_))));
     }
 
     #[test]
     fn a_proof_is_bound_to_method_address_time_and_key() {
         let (verifier, keys) = (ProofVerifier::new(10, NOW), AgentKeys::generate(&mut SystemRandom));
         let other = AgentKeys::generate(&mut SystemRandom);
-        let (proof, _) = create(&keys, "POST", URL, Some(verifier.nonce(NOW)), NOW).unwrap_or_default();
+        let proof = create(&keys, Some(verifier.nonce(NOW)), NOW);
         let key = keys.dpop.verifying_key();
         let later = NOW.saturating_add(301_000);
         for result in [
-            verifier.verify(&proof, key, "GET", URL, NOW),
-            verifier.verify(&proof, key, "POST", "https://b.example/v1/asp/sessions/x", NOW),
-            verifier.verify(&proof, key, "POST", URL, later),
-            verifier.verify(&proof, other.dpop.verifying_key(), "POST", URL, NOW),
+            verify_for(&verifier, &proof, key, "GET", URL, NOW),
+            verify_for(&verifier, &proof, key, "POST", "https://b.example/v1/asp/sessions/x", NOW),
+            verify_for(&verifier, &proof, key, "POST", URL, later),
+            verify_for(&verifier, &proof, other.dpop.verifying_key(), "POST", URL, NOW),
         ] {
             assert!(matches!(result, Err(ProofError::Invalid(_))), "{result:?}");
         }
-        assert_eq!(verifier.verify(&proof, key, "POST", URL, NOW), Ok(()));
+        assert_eq!(verify_for(&verifier, &proof, key, "POST", URL, NOW), Ok(()));
     }
 
     #[test]
@@ -218,12 +253,12 @@ mod tests {
         let old = verifier.nonce(NOW);
         let later = NOW.saturating_add(NONCE_LIFETIME_MS);
         let key = keys.dpop.verifying_key();
-        let proof_at = |at| create(&keys, "POST", URL, Some(old.clone()), at).unwrap_or_default().0;
+        let proof_at = |at| create(&keys, Some(old.clone()), at);
         assert_ne!(verifier.nonce(later), old);
-        assert_eq!(verifier.verify(&proof_at(later), key, "POST", URL, later), Ok(()));
+        assert_eq!(verify_for(&verifier, &proof_at(later), key, "POST", URL, later), Ok(()));
         let much_later = later.saturating_add(NONCE_LIFETIME_MS);
         assert_eq!(
-            verifier.verify(&proof_at(much_later), key, "POST", URL, much_later),
+            verify_for(&verifier, &proof_at(much_later), key, "POST", URL, much_later),
             Err(ProofError::UseNonce)
         );
     }

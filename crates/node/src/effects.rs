@@ -72,10 +72,11 @@ impl Node {
         state: &SessionState,
         body: &asp::message::Body,
     ) -> bool {
+        let policy = self.policy();
         let mut peers = self.peers();
         let (_, level) = peers.trust_of(handle.info.peer.agent_id(), unix_now());
         let session = state.participant.session();
-        let is_funded = peers.escrow.is_funded(&handle.info, session, body, &self.config.policy, level);
+        let is_funded = peers.escrow.is_funded(&handle.info, session, body, &policy, level);
         if is_funded && matches!(body, asp::message::Body::Accept(_)) {
             peers.escrow.reserve(&handle.info, session);
         }

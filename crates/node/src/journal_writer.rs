@@ -56,6 +56,7 @@ pub(crate) struct StoredSession {
 enum Command {
     Append { batch: Batch, at: UnixMillis, reply: oneshot::Sender<Result<(), JournalError>> },
     Contains { session: SessionId, reply: oneshot::Sender<Result<bool, JournalError>> },
+    PauseCheckpoints { is_paused: bool, reply: oneshot::Sender<Result<(), JournalError>> },
     Read { session: SessionId, reply: oneshot::Sender<Result<Option<StoredSession>, JournalError>> },
 }
 
@@ -123,6 +124,12 @@ impl JournalWriter {
     pub(crate) async fn read(&self, session: SessionId) -> Result<Option<StoredSession>, JournalError> {
         let (reply, result) = oneshot::channel();
         self.request(Command::Read { session, reply }, result).await
+    }
+
+    /// Keeps the journal file unchanged until the next call with `false`, so that it can be copied.
+    pub(crate) async fn pause_checkpoints(&self, is_paused: bool) -> Result<(), JournalError> {
+        let (reply, result) = oneshot::channel();
+        self.request(Command::PauseCheckpoints { is_paused, reply }, result).await
     }
 
     async fn request<T>(
@@ -204,6 +211,14 @@ impl WriterThread {
                     Command::Contains { session, reply } => {
                         let found = self.journal.session(&session.to_string());
                         let _ = reply.send(found.map(|found| found.is_some()));
+                    }
+                    Command::PauseCheckpoints { is_paused, reply } => {
+                        let result = if is_paused {
+                            self.journal.pause_checkpoints()
+                        } else {
+                            self.journal.resume_checkpoints()
+                        };
+                        let _ = reply.send(result);
                     }
                     Command::Read { session, reply } => {
                         let result = read_session(&mut *self.journal, session);

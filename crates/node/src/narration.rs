@@ -176,7 +176,7 @@ impl Node {
             }
             Body::Inform(body) => self.narrate_inform(handle, key, body, who),
             // The person is asked about our own agent's escalation.
-            Body::Escalate(_) if is_own && self.config.policy.consent.escalate => {}
+            Body::Escalate(_) if is_own && self.policy().consent.escalate => {}
             Body::Escalate(body) => {
                 let reason = one_line(&body.reason, MAX_TEXT_CHARS);
                 tells(&|phrases| phrases.escalated(who, &reason));

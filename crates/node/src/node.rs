@@ -1,7 +1,7 @@
 //! The node: its sessions, and the operations that its own tasks share.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use asp::state_machine::State;
@@ -76,6 +76,8 @@ pub struct Node {
     /// Limits how many cards are registered.
     pub(crate) registrations: AddressLimiter,
     pub(crate) counters: NodeCounters,
+    /// The policy in force, which a reload replaces.
+    policy: RwLock<Arc<Policy>>,
     peers: Mutex<Peers>,
     sessions: Mutex<HashMap<SessionId, Arc<SessionHandle>>>,
     ended: Mutex<EndedSessionCache>,
@@ -119,6 +121,7 @@ impl Node {
             card_fetches: Semaphore::new(MAX_CARD_FETCHES),
             registrations: AddressLimiter::default(),
             counters: NodeCounters::default(),
+            policy: RwLock::new(Arc::new(config.policy.clone())),
             peers: Mutex::new(peers),
             sessions: Mutex::default(),
             ended: Mutex::default(),
@@ -146,10 +149,11 @@ impl Node {
     /// people. Work that was interrupted by a restart continues.
     pub async fn run(self: &Arc<Self>) {
         let mut records = self.peers().pinning_events(unix_now());
-        records.extend(self.peers().escrow.new_deposits(&self.config.policy, unix_now()));
+        records.extend(self.peers().escrow.new_deposits(&self.policy(), unix_now()));
         if let Err(error) = self.append_node_records(records).await {
             tracing::error!(target: "sayso::log", kind = "asp.failed", %error);
         }
+        self.record_endorsements().await;
         for handle in self.handles() {
             // A session that waits for the journal or the hub does not hold up the others.
             let node = self.clone();
@@ -171,6 +175,49 @@ impl Node {
                 () = &mut stopping => return,
             }
         }
+    }
+
+    /// Replaces the policy and the cards that the operator pinned. The streams of agents whose cards are no longer accepted end.
+    /// The limits, the circuit breaker of known peers and the constants of the trust computation stay as they were at the start.
+    pub async fn reload(&self, policy: Policy, pinned: Vec<AgentCard>) -> Result<(), NodeError> {
+        let policy = Arc::new(policy);
+        *self.policy.write().unwrap_or_else(PoisonError::into_inner) = policy.clone();
+        let records = {
+            let mut peers = self.peers();
+            peers.replace_pinned(&policy, pinned, &self.config.limits);
+            let mut records = peers.pinning_events(unix_now());
+            records.extend(peers.escrow.new_deposits(&policy, unix_now()));
+            records
+        };
+        for handle in self.handles() {
+            handle.wake();
+        }
+        self.append_node_records(records).await?;
+        self.record_endorsements().await;
+        Ok(())
+    }
+
+    /// Records the endorsements in the policy, after the cards that they depend on.
+    async fn record_endorsements(&self) {
+        let records = self.peers().endorsement_events(unix_now());
+        if let Err(error) = self.append_node_records(records).await {
+            tracing::error!(target: "sayso::log", kind = "asp.failed", %error);
+        }
+    }
+
+    /// Returns the policy in force.
+    pub(crate) fn policy(&self) -> Arc<Policy> {
+        self.policy.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Keeps the journal file unchanged while it is copied, or ends that.
+    pub async fn pause_checkpoints(&self, is_paused: bool) -> Result<(), NodeError> {
+        self.journal.pause_checkpoints(is_paused).await.map_err(NodeError::from)
+    }
+
+    /// Returns whether the node is stopping.
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
     }
 
     /// Makes [`Self::run`] and all deliveries end. Stored messages are delivered after the next start.

@@ -8,12 +8,11 @@ use asp::{AgentCard, MessageId, SessionId, message_pack};
 use client::{ClientError, CompleteResponse, HttpClient, PersistentConnection, TrustRoots, Url};
 use http::Method;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
-use seal::AgentKeys;
 use seal::json::Tape;
 use thiserror::Error;
 use wire::unix_now;
 
-use crate::dpop;
+use crate::dpop::ProofCreator;
 use crate::encoding::ASP_MSGPACK;
 use crate::identity::Identity;
 use crate::outbox::NextMessage;
@@ -94,7 +93,8 @@ pub enum PeerTransport {
 pub(crate) struct PeerClient {
     /// The agent's own URI, by which a peer finds its card.
     agent_id: Box<str>,
-    keys: AgentKeys,
+    proofs: ProofCreator,
+    authorization: String,
     trust_roots: TrustRoots,
     timeout: Duration,
     transport: PeerTransport,
@@ -116,9 +116,11 @@ impl PeerClient {
         timeout: Duration,
         transport: PeerTransport,
     ) -> Self {
+        let proofs = ProofCreator::new(identity.keys.clone());
         Self {
             agent_id: identity.card.agent_id().as_str().into(),
-            keys: identity.keys.clone(),
+            authorization: format!("DPoP {}", proofs.token()),
+            proofs,
             trust_roots,
             timeout,
             transport,
@@ -137,7 +139,7 @@ impl PeerClient {
         let text = &message.text;
         if self.transport == PeerTransport::WebSocket && !message.is_invitation {
             let client = self.http_client(&peer.endpoint())?;
-            let delivery = self.sockets.deliver(&self.keys, &client, peer, session, text);
+            let delivery = self.sockets.deliver(&self.proofs, &client, peer, session, text);
             let answer = tokio::time::timeout(self.timeout, delivery)
                 .await
                 .unwrap_or(Err(PeerError::TimedOut(self.timeout)));
@@ -241,11 +243,10 @@ impl PeerClient {
             (state.nonce.clone(), state.idle.pop())
         };
         let url = format!("{base}{target}");
-        let (proof, authorization) =
-            dpop::create(&self.keys, method.as_str(), &url, nonce, unix_now()).ok_or(PeerError::NoProof)?;
+        let proof = self.proofs.create(method.as_str(), &url, nonce, unix_now()).ok_or(PeerError::NoProof)?;
         let mut request = client
             .persistent_request(method.clone(), path)
-            .header(AUTHORIZATION, authorization)
+            .header(AUTHORIZATION, &self.authorization)
             .header("DPoP", proof)
             .header("Asp-Agent-Id", &*self.agent_id);
         if let Some(session) = session {

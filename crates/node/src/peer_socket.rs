@@ -7,11 +7,10 @@ use std::time::Duration;
 use asp::{AgentCard, SessionId};
 use client::{HttpClient, Message, WebSocket};
 use futures_util::{SinkExt, StreamExt};
-use seal::AgentKeys;
 use seal::json::{JsonValue, Tape, write_object};
 use wire::unix_now;
 
-use crate::dpop;
+use crate::dpop::ProofCreator;
 use crate::peer_client::{DeliveryAnswer, PeerError};
 
 /// Maximum size of a frame from a peer: a message and the JSON around it.
@@ -34,7 +33,7 @@ impl PeerSockets {
     /// Delivers a message on the session's connection, and opens one if there is none.
     pub(crate) async fn deliver(
         &self,
-        keys: &AgentKeys,
+        proofs: &ProofCreator,
         client: &HttpClient,
         peer: &AgentCard,
         session: SessionId,
@@ -43,7 +42,7 @@ impl PeerSockets {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
         let mut socket = match idle {
             Some(socket) => socket,
-            None => self.open(keys, client, peer, session).await?,
+            None => self.open(proofs, client, peer, session).await?,
         };
         let frame = write_object(|writer| {
             writer.key("type").text("send");
@@ -77,7 +76,7 @@ impl PeerSockets {
     /// Opens and authenticates a connection. If the peer asks for another nonce, tries once more.
     async fn open(
         &self,
-        keys: &AgentKeys,
+        proofs: &ProofCreator,
         client: &HttpClient,
         peer: &AgentCard,
         session: SessionId,
@@ -87,11 +86,10 @@ impl PeerSockets {
         let url = format!("{base}{path}");
         for _ in 0..2 {
             let nonce = self.nonces.lock().unwrap_or_else(PoisonError::into_inner).get(&base).cloned();
-            let (proof, _) = dpop::create(keys, "GET", &url, nonce, unix_now()).ok_or(PeerError::NoProof)?;
-            let token = dpop::access_token(keys.dpop.verifying_key());
+            let proof = proofs.create("GET", &url, nonce, unix_now()).ok_or(PeerError::NoProof)?;
             let mut socket = client.open_websocket(&path, None, MAX_FRAME_BYTES).await?;
             let auth = write_object(|writer| {
-                writer.text_members([("type", "auth"), ("token", &*token), ("dpopProof", &proof)]);
+                writer.text_members([("type", "auth"), ("token", proofs.token()), ("dpopProof", &proof)]);
                 writer.key("lastSequence").integer(i64::MAX >> 11);
             });
             socket

@@ -8,8 +8,8 @@ use asp::dispute::{Dispute, DisputeRegister, RegisterError, Resolution, Verdict}
 use asp::message::{Body, TrustScore};
 use asp::session::ReceiverChecks;
 use asp::trust::{
-    CircuitBreaker, CircuitState, RateLimited, TokenBucket, TrustBook, TrustEvent, TrustEventKind,
-    TrustLevel, TrustParametersError, TrustReport,
+    CircuitBreaker, CircuitState, RateLimited, SignedEndorsement, TokenBucket, TrustBook, TrustEvent,
+    TrustEventKind, TrustLevel, TrustParametersError, TrustReport,
 };
 use asp::{AgentCard, AgentUri, DisputeId, SessionId};
 use seal::UnixMillis;
@@ -34,6 +34,8 @@ const MAX_UNPINNED_CONTACTS: usize = 1_000;
 pub(crate) struct Peers {
     /// The pinned card of each agent.
     cards: HashMap<AgentUri, Arc<AgentCard>>,
+    /// The cards that were pinned on first contact, or replaced by a signed successor, in this order.
+    recorded_cards: Vec<AgentCard>,
     /// The agent of each access token.
     agents_by_token: HashMap<String, AgentUri>,
     registered: HashMap<AgentUri, Arc<AgentCard>>,
@@ -44,7 +46,7 @@ pub(crate) struct Peers {
     dispute_questions: HashMap<DisputeId, DisputeQuestionState>,
     /// The money that agents have with this node's operator.
     pub(crate) escrow: EscrowBook,
-    policy: Policy,
+    policy: Arc<Policy>,
 }
 
 /// The recent traffic with one agent.
@@ -60,10 +62,11 @@ struct Contact {
 impl Peers {
     /// Starts with the cards that the operator pinned.
     pub(crate) fn new(config: &NodeConfig) -> Result<Self, TrustParametersError> {
-        let policy = config.policy.clone();
+        let policy = Arc::new(config.policy.clone());
         let trust = TrustBook::new(policy.trust.clone())?;
         let mut peers = Self {
             cards: HashMap::new(),
+            recorded_cards: Vec::new(),
             agents_by_token: HashMap::new(),
             registered: HashMap::new(),
             trust,
@@ -84,6 +87,7 @@ impl Peers {
         match record {
             NodeRecord::CardPinned { card } => {
                 if let Ok(card) = AgentCard::parse(card) {
+                    self.recorded_cards.push(card.clone());
                     self.insert_card(card, limits.pinned_cards);
                 }
             }
@@ -122,6 +126,24 @@ impl Peers {
                 }
                 None => {}
             },
+        }
+    }
+
+    /// Replaces the policy and the cards that the operator pinned.
+    pub(crate) fn replace_pinned(
+        &mut self,
+        policy: &Arc<Policy>,
+        pinned: Vec<AgentCard>,
+        limits: &NodeLimits,
+    ) {
+        self.policy = policy.clone();
+        self.cards.clear();
+        self.agents_by_token.clear();
+        for card in pinned {
+            self.insert_card(card, usize::MAX);
+        }
+        for card in self.recorded_cards.clone() {
+            self.insert_card(card, limits.pinned_cards);
         }
     }
 
@@ -291,6 +313,36 @@ impl Peers {
         let known: std::collections::HashSet<_> = self.trust.peers().cloned().collect();
         let new = self.cards.keys().filter(|agent| !known.contains(*agent));
         new.map(|agent| trust_record(agent, None, TrustEventKind::CardPinned, now)).collect()
+    }
+
+    /// Returns the trust events for the endorsements in the policy that are not recorded yet. Both agents' cards must be pinned.
+    pub(crate) fn endorsement_events(&self, now: UnixMillis) -> Vec<NodeRecord> {
+        let read = |text: &String| {
+            let endorsement =
+                SignedEndorsement::read(text, |agent| self.cards.get(agent).map(|card| &**card))
+                    .map_err(|error| error.to_string())?;
+            let (endorser, endorsed) = (endorsement.endorser(), endorsement.endorsed());
+            let at = endorsement.issued_at().unix_millis().min(now);
+            if self.trust.has_endorsement(endorsed, endorser, at) {
+                return Ok(None);
+            }
+            let card =
+                |agent| self.cards.get(agent).ok_or_else(|| format!("the card of {agent} is not pinned"));
+            let organization = card(endorser)?.organization();
+            let is_same_organization =
+                !organization.is_empty() && organization == card(endorsed)?.organization();
+            let event = self.trust.endorsement(endorsed, endorser, is_same_organization, None, now);
+            let event = event.ok_or_else(|| format!("the score of {endorser} is too low"))?;
+            let event = TrustEvent { at, ..event };
+            Ok::<_, String>(Some(NodeRecord::Trust { event: event.to_json() }))
+        };
+        let events = self.policy.endorsements.iter().filter_map(|text| {
+            read(text).unwrap_or_else(|reason| {
+                tracing::warn!(target: "sayso::log", kind = "asp.endorsement_ignored", %reason);
+                None
+            })
+        });
+        events.collect()
     }
 
     /// The receiver's checks of a message. A revoked agent is never trusted.

@@ -18,6 +18,8 @@ use crate::limits::NodeLimits;
 pub struct Policy {
     /// The lowest score with which an agent can open a session with this node's agent.
     pub trust_threshold: f64,
+    /// Signed endorsements of peers by other agents.
+    pub endorsements: Vec<String>,
     /// The constants of the trust computation.
     pub trust: TrustParameters,
     /// How many messages and invitations an agent may send, by its trust level.
@@ -82,6 +84,7 @@ impl Policy {
     pub fn new(consent: ConsentPolicy) -> Self {
         Self {
             trust_threshold: 0.0,
+            endorsements: Vec::new(),
             trust: TrustParameters::default(),
             peer_limits: PeerLimits::default(),
             circuit_breaker: CircuitBreakerParameters::default(),
@@ -97,10 +100,17 @@ impl Policy {
     pub fn load(path: &Path, consent: ConsentPolicy) -> Result<Self, PolicyError> {
         let text =
             std::fs::read_to_string(path).map_err(|error| PolicyError::File(path.to_owned(), error))?;
-        Self::parse(&text, consent).map_err(|reason| PolicyError::Invalid(path.to_owned(), reason))
+        let mut policy =
+            Self::parse(&text, consent).map_err(|reason| PolicyError::Invalid(path.to_owned(), reason))?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        for endorsement in &mut policy.endorsements {
+            let file = folder.join(&*endorsement);
+            *endorsement = std::fs::read_to_string(&file).map_err(|error| PolicyError::File(file, error))?;
+        }
+        Ok(policy)
     }
 
-    /// Parses a policy.
+    /// Parses a policy. [`Self::endorsements`] then contains the names of the files.
     pub fn parse(text: &str, consent: ConsentPolicy) -> Result<Self, String> {
         let table = DeTable::parse(text).map_err(|error| error.message().trim().replace('\n', "; "))?;
         let mut policy = Self::new(consent);
@@ -147,6 +157,12 @@ impl Policy {
                     return Err("must be from 0 to 100".to_owned());
                 }
                 self.trust_threshold = threshold;
+            }
+            ("trust", "endorsements") => {
+                let expected = "must be a list of file names";
+                for file in items(value).ok_or(expected)? {
+                    self.endorsements.push(file.as_str().ok_or(expected)?.to_owned());
+                }
             }
             ("trust", "growth_half_life_days") => self.trust.growth_half_life_ms = days(number()?),
             ("trust", "penalty_half_life_days") => self.trust.penalty_half_life_ms = days(number()?),

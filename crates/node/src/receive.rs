@@ -60,7 +60,7 @@ impl Node {
         let authenticated = Authenticator::default().authenticate(text, &cards, &self.config.limits.session);
         let node = self.clone();
         crash_point::pass("receive.before");
-        let reply = run_to_completion(async move {
+        let reply = run_to_completion(Box::pin(async move {
             match (authenticated, known) {
                 (Ok(message), Some(handle)) => node.receive_in(&handle, &message).await,
                 (Ok(message), None) => node.receive_invitation(card, &message).await,
@@ -76,7 +76,7 @@ impl Node {
                     Ok(ReceiveReply::Dropped(error.to_string()))
                 }
             }
-        })
+        }))
         .await;
         if let Ok(ReceiveReply::Refused { refusal, .. }) = &reply {
             self.counters.count_refused_by_us(refusal.code);
@@ -282,10 +282,11 @@ impl Node {
                 return Ok(());
             };
             // A message that needs this node's own decision is not adopted: an escrow that this node must cover, and a message that it refused.
+            // Those before it are. If it is the message that has just arrived, it is then handled like any other.
             let is_acceptance = matches!(message.envelope.body, Body::Accept(_));
             let is_own = message.envelope.sender.agent_id == *handle.info.own.agent_id();
             if !is_own && (is_acceptance || state.participant.was_refused(&message)) {
-                return Ok(());
+                break;
             }
             let (id, text) = (message.envelope.message_id, message.text.clone());
             if is_own {
@@ -294,6 +295,9 @@ impl Node {
                 steps.push(StoredStep::Received { text });
             }
         }
+        if steps.is_empty() {
+            return Ok(());
+        }
         let Some(stored) = self.journal.read(handle.info.id).await? else { return Ok(()) };
         let Ok(mut restored) = SessionState::restore(&self.config, &stored) else { return Ok(()) };
         let mut transitions = Vec::new();
@@ -301,6 +305,7 @@ impl Node {
             let Ok(taken_over) = restored.participant.take_over(step) else { return Ok(()) };
             transitions.extend(taken_over);
         }
+        let adopted = restored.message_count().saturating_sub(state.message_count());
         // The effects of these messages on trust and money were lost with them.
         let node_records = self.effects_until_end(&handle.info, &mut restored, &transitions, unix_now());
         let records = steps.into_iter().map(SessionRecord::Step).collect();
@@ -311,7 +316,7 @@ impl Node {
         if state.state() == State::Executing {
             self.peers().escrow.reserve(&handle.info, state.participant.session());
         }
-        tracing::warn!(target: "sayso::log", kind = "asp.caught_up", session = %handle.info.id, messages = messages.len());
+        tracing::warn!(target: "sayso::log", kind = "asp.caught_up", session = %handle.info.id, messages = adopted);
         Ok(())
     }
 
@@ -332,7 +337,8 @@ impl Node {
 
     /// What this node knows about the sender of a message, apart from its session.
     pub(crate) fn checks_of_peer(&self, peer: &AgentCard, body: Option<&Body>) -> ReceiverChecks {
-        self.peers().checks(peer, body, &self.config.policy, unix_now())
+        let policy = self.policy();
+        self.peers().checks(peer, body, &policy, unix_now())
     }
 }
 

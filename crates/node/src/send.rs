@@ -1,5 +1,6 @@
 //! Requests from the agent's own program: it invites a peer, and sends messages.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use asp::message::{Body, Constraints, Inform, InformType, Propose};
@@ -62,7 +63,7 @@ impl Node {
         let peer = self.resolve_peer(&request.peer).await?;
         let node = self.clone();
         crash_point::pass("request.before");
-        let session = run_to_completion(async move { node.invite_peer(peer, request).await }).await;
+        let session = run_to_completion(Box::pin(async move { node.invite_peer(peer, request).await })).await;
         crash_point::pass("request.after");
         session
     }
@@ -125,7 +126,7 @@ impl Node {
         let handle = self.session(session).await?;
         let node = self.clone();
         crash_point::pass("request.before");
-        let outcome = run_to_completion(async move {
+        let outcome = run_to_completion(Box::pin(async move {
             let mut state = node.lock(&handle).await?;
             node.expire(&handle, &mut state).await?;
             if state.is_delivery_abandoned() {
@@ -134,7 +135,7 @@ impl Node {
             }
             let is_resolution =
                 matches!(&body, Body::Inform(inform) if inform.kind == InformType::Resolution);
-            if is_resolution && node.person.is_some() && node.config.policy.consent.escalate {
+            if is_resolution && node.person.is_some() && node.policy().consent.escalate {
                 let reason = "the person decides about this escalation, and the node sends the decision";
                 return Err(NodeError::Refused(Refusal::new(RejectCode::PolicyViolation, reason)));
             }
@@ -153,7 +154,7 @@ impl Node {
                 node.ask_about_escalation(&handle, &mut state).await;
             }
             Ok(outcome)
-        })
+        }))
         .await;
         crash_point::pass("request.after");
         outcome
@@ -255,9 +256,9 @@ pub(crate) fn send_signed(
 }
 
 /// Runs a future to its end, even if the caller goes away in the meantime. A session must not be left between a change in
-/// memory and its record in the journal.
+/// memory and its record in the journal. The future is boxed, because it is large and a task is moved several times.
 pub(crate) async fn run_to_completion<T: Send + 'static>(
-    future: impl Future<Output = Result<T, NodeError>> + Send + 'static,
+    future: Pin<Box<dyn Future<Output = Result<T, NodeError>> + Send>>,
 ) -> Result<T, NodeError> {
     tokio::spawn(future).await.unwrap_or(Err(NodeError::Stopping))
 }

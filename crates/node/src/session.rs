@@ -102,6 +102,11 @@ impl SessionHandle {
         self.changes.send_modify(|count| *count += 1);
     }
 
+    /// Makes the tasks that wait for a change look again, although the session has not changed.
+    pub(crate) fn wake(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
     /// Returns a receiver that sees changes from now on.
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()

@@ -12,7 +12,7 @@ use futures_util::{SinkExt, StreamExt};
 use seal::Timestamp;
 use seal::json::{JsonWriter, Tape, write_object};
 use tokio::sync::mpsc;
-use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::{Error, Message};
 use wire::{ServiceWebSocket, close_websocket, unix_now};
 
 use crate::NodeError;
@@ -32,11 +32,23 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 const END_DELAY: Duration = Duration::from_secs(3);
 /// How long writing one frame may take.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum number of frames in a row that are malformed, not expected or beyond the sender's rate. After one more, the
+/// connection is closed. A stored message ends the row.
+const MAX_FAULTY_FRAMES: u32 = 32;
 /// The close code after failed authentication (digest 14.4).
 const CLOSE_UNAUTHENTICATED: u16 = 4001;
-/// The close code at the end of the session, and of a peer that sends too much.
+/// The close code at the end of the session.
 const CLOSE_NORMAL: u16 = 1000;
+/// The close code when the node stops.
+const CLOSE_GOING_AWAY: u16 = 1001;
+/// The close code after a frame that is not text.
+const CLOSE_UNSUPPORTED_DATA: u16 = 1003;
+/// The close code of a peer that sends too much or is no longer accepted.
 const CLOSE_POLICY: u16 = 1008;
+/// The close code after a frame that is too large.
+const CLOSE_TOO_LARGE: u16 = 1009;
+/// The close code if the node cannot read the session.
+const CLOSE_INTERNAL_ERROR: u16 = 1011;
 
 /// New messages and states of a session.
 struct StreamUpdate {
@@ -73,6 +85,9 @@ impl Node {
         let mut stopping = std::pin::pin!(self.stopped());
         loop {
             changes.mark_unchanged();
+            if !self.accepts(&handle.info.peer) {
+                return Ok(());
+            }
             let news = self.news(&handle, position).await?;
             for message in &news.messages {
                 position += 1;
@@ -101,6 +116,11 @@ impl Node {
                 () = &mut stopping => return Ok(()),
             }
         }
+    }
+
+    /// Returns whether the card of this peer is pinned and not revoked. A reload of the policy can change that.
+    fn accepts(&self, peer: &AgentCard) -> bool {
+        self.peers().card(peer.agent_id()).is_some()
     }
 
     /// Returns the settled messages after a position, at most a page, and the state.
@@ -148,7 +168,9 @@ impl Node {
         socket: &mut ServiceWebSocket,
     ) -> Result<(Arc<AgentCard>, usize), String> {
         let refuse = |code: &str, message: &str| self.auth_error(code, message);
-        let Some(text) = read(socket).await else { return Err(refuse("unauthorized", "no auth frame")) };
+        let ReceivedFrame::Text(text) = read(socket).await else {
+            return Err(refuse("unauthorized", "no auth frame"));
+        };
         let mut tape = Tape::default();
         let doc = tape.read(&text).map_err(|_| refuse("schema_unsupported", "the frame is not JSON"))?;
         let root = doc.root();
@@ -156,15 +178,16 @@ impl Node {
         if member("type").as_deref() != Some("auth") {
             return Err(refuse("unauthorized", "the first frame must have the type auth"));
         }
-        let card = member("token").and_then(|token| self.peers().card_by_token(&token));
+        let token = member("token").unwrap_or_default();
+        let card = self.peers().card_by_token(&token);
         let card = card.ok_or_else(|| refuse("unauthorized", "the card of this agent is not pinned"))?;
         let proof = member("dpopProof").unwrap_or_default();
-        self.verifier.verify(&proof, card.dpop_key(), "GET", url, unix_now()).map_err(
-            |error| match error {
+        self.verifier.verify(&proof, card.dpop_key(), &token, "GET", url, unix_now()).map_err(|error| {
+            match error {
                 ProofError::UseNonce => refuse("use_dpop_nonce", &error.to_string()),
                 _ => refuse("unauthorized", &error.to_string()),
-            },
-        )?;
+            }
+        })?;
         let last = root.member("lastSequence").and_then(|value| value.as_number()?.as_i64()).unwrap_or(0);
         let handle =
             self.session(session).await.map_err(|_| refuse("unauthorized", "there is no such session"))?;
@@ -189,10 +212,7 @@ impl Node {
     }
 
     fn auth_error(&self, code: &str, message: &str) -> String {
-        write_object(|writer| {
-            writer.text_members([("type", "error"), ("code", code), ("message", message)]);
-            writer.key("nonce").text(&self.verifier.nonce(unix_now()));
-        })
+        error(code, message, |writer| writer.key("nonce").text(&self.verifier.nonce(unix_now())))
     }
 
     async fn serve_socket(
@@ -209,10 +229,14 @@ impl Node {
         let mut end = std::pin::pin!(tokio::time::sleep(END_DELAY));
         let mut has_ended = false;
         let mut last_state = handle.summary().state;
+        let (mut faulty_frames, mut unanswered_heartbeats) = (0, 0_u32);
         loop {
             changes.mark_unchanged();
+            if !self.accepts(peer) {
+                return (CLOSE_POLICY, "the card of this agent is no longer accepted");
+            }
             let Ok(news) = self.news(&handle, position).await else {
-                return (CLOSE_POLICY, "storage failed");
+                return (CLOSE_INTERNAL_ERROR, "the session cannot be read");
             };
             for message in &news.messages {
                 position += 1;
@@ -252,16 +276,45 @@ impl Node {
                         writer.text_members([("type", "heartbeat"), ("timestamp", &*now), ("state", news.state.as_str())]);
                     });
                     if write(socket, frame).await.is_err() { return (CLOSE_NORMAL, "") }
+                    unanswered_heartbeats = unanswered_heartbeats.saturating_add(1);
                     continue;
                 }
                 frame = read(socket) => frame,
                 () = &mut end, if has_ended => return (CLOSE_NORMAL, "the session has ended"),
-                () = &mut stopping => return (1001, "the node is stopping"),
+                () = &mut stopping => return (CLOSE_GOING_AWAY, "the node is stopping"),
             };
-            let Some(text) = frame else { return (CLOSE_NORMAL, "") };
-            let Some(answer) = self.handle_frame(session, peer, &text).await else { continue };
-            if write(socket, answer).await.is_err() {
+            let text = match frame {
+                ReceivedFrame::Text(text) => text,
+                ReceivedFrame::NotText => return (CLOSE_UNSUPPORTED_DATA, "frames must be text"),
+                ReceivedFrame::TooLarge => return (CLOSE_TOO_LARGE, "the frame is too large"),
+                ReceivedFrame::End => return (CLOSE_NORMAL, ""),
+            };
+            let reply = match self.handle_frame(session, peer, &text).await {
+                FrameReply::Pong => {
+                    if unanswered_heartbeats > 0 {
+                        unanswered_heartbeats -= 1;
+                        continue;
+                    }
+                    faulty_frames += 1;
+                    None
+                }
+                FrameReply::Stored(ack) => {
+                    faulty_frames = 0;
+                    Some(ack)
+                }
+                FrameReply::Refused(error) => Some(error),
+                FrameReply::Faulty(error) => {
+                    faulty_frames += 1;
+                    Some(error)
+                }
+            };
+            if let Some(reply) = reply
+                && write(socket, reply).await.is_err()
+            {
                 return (CLOSE_NORMAL, "");
+            }
+            if faulty_frames > MAX_FAULTY_FRAMES {
+                return (CLOSE_POLICY, "too many faulty frames");
             }
         }
     }
@@ -272,55 +325,72 @@ impl Node {
         session: SessionId,
         peer: &Arc<AgentCard>,
         text: &str,
-    ) -> Option<String> {
-        let error = |code: &str, message: &str, add: &dyn Fn(&mut JsonWriter)| {
-            Some(write_object(|writer| {
-                writer.text_members([("type", "error"), ("code", code), ("message", message)]);
-                add(writer);
-            }))
-        };
+    ) -> FrameReply {
         let mut tape = Tape::default();
         let Ok(doc) = tape.read(text) else {
-            return error("schema_unsupported", "the frame is not JSON", &|_| {});
+            return FrameReply::Faulty(error("schema_unsupported", "the frame is not JSON", |_| {}));
         };
         let kind = doc.root().member("type").and_then(|kind| kind.text());
         let envelope = match kind.as_deref() {
             Some("send") => doc.root().member("envelope").map(|envelope| envelope.source().to_owned()),
-            Some("pong") => return None,
+            Some("pong") => return FrameReply::Pong,
             _ => None,
         };
         let Some(envelope) = envelope else {
-            return error("schema_unsupported", "the frame must be send with an envelope, or pong", &|_| {});
+            let reason = "the frame must be send with an envelope, or pong";
+            return FrameReply::Faulty(error("schema_unsupported", reason, |_| {}));
         };
         if let Err(limited) = self.peers().admit(peer.agent_id(), false, unix_now()) {
             self.counters.rate_limited.add(1);
-            return error("capacity_unavailable", &limited.to_string(), &|writer| {
+            return FrameReply::Faulty(error("capacity_unavailable", &limited.to_string(), |writer| {
                 let millis = i64::try_from(limited.retry_after_ms).unwrap_or(i64::MAX);
                 writer.key("retryAfterMs").integer(millis);
-            });
+            }));
         }
         match self.receive(peer.clone(), Some(session), &envelope).await {
-            Ok(ReceiveReply::Stored { message_id, sequence_number, .. }) => Some(write_object(|writer| {
-                writer.key("type").text("ack");
-                writer.key("messageId").text(&message_id.to_string());
-                writer.key("sequenceNumber").integer(i64::try_from(sequence_number).unwrap_or(i64::MAX));
-            })),
+            Ok(ReceiveReply::Stored { message_id, sequence_number, .. }) => {
+                FrameReply::Stored(write_object(|writer| {
+                    writer.key("type").text("ack");
+                    writer.key("messageId").text(&message_id.to_string());
+                    writer.key("sequenceNumber").integer(i64::try_from(sequence_number).unwrap_or(i64::MAX));
+                }))
+            }
             Ok(ReceiveReply::Refused { refusal, reject }) => {
-                error(refusal.code.as_str(), &refusal.reason, &|writer| {
+                FrameReply::Refused(error(refusal.code.as_str(), &refusal.reason, |writer| {
                     if let Some(reject) = &reject {
                         writer.key("reject").text(reject);
                     }
-                })
+                }))
             }
-            Ok(ReceiveReply::Dropped(reason)) => error("unauthorized", &reason, &|_| {}),
+            Ok(ReceiveReply::Dropped(reason)) => FrameReply::Faulty(error("unauthorized", &reason, |_| {})),
             Err(failure @ (NodeError::Storage(_) | NodeError::Stopping | NodeError::LimitReached(_))) => {
-                error("capacity_unavailable", &failure.to_string(), &|writer| {
+                FrameReply::Refused(error("capacity_unavailable", &failure.to_string(), |writer| {
                     writer.key("retryAfterMs").integer(1000);
-                })
+                }))
             }
-            Err(failure) => error("unspecified", &failure.to_string(), &|_| {}),
+            Err(failure) => FrameReply::Refused(error("unspecified", &failure.to_string(), |_| {})),
         }
     }
+}
+
+/// The answer to a frame.
+enum FrameReply {
+    /// The frame needs no answer.
+    Pong,
+    /// The message is stored.
+    Stored(String),
+    /// The message is refused, and an honest peer can be the sender.
+    Refused(String),
+    /// The frame is malformed, its message is not authentic, or the sender exceeds its rate.
+    Faulty(String),
+}
+
+/// Writes an `error` frame.
+fn error(code: &str, message: &str, add_members: impl FnOnce(&mut JsonWriter)) -> String {
+    write_object(|writer| {
+        writer.text_members([("type", "error"), ("code", code), ("message", message)]);
+        add_members(writer);
+    })
 }
 
 fn session_state(state: State, previous: Option<State>) -> String {
@@ -339,13 +409,24 @@ fn is_from(message: &str, card: &AgentCard) -> bool {
         .is_ok_and(|envelope| envelope.sender.agent_id == *card.agent_id())
 }
 
-/// Reads the next text frame. Returns `None` when the connection ends.
-async fn read(socket: &mut ServiceWebSocket) -> Option<String> {
+/// The next frame from a peer.
+enum ReceivedFrame {
+    Text(String),
+    NotText,
+    TooLarge,
+    /// The connection has ended.
+    End,
+}
+
+/// Reads the next frame.
+async fn read(socket: &mut ServiceWebSocket) -> ReceivedFrame {
     loop {
-        match socket.next().await? {
-            Ok(Message::Text(text)) => return Some(text.as_str().to_owned()),
-            Ok(Message::Ping(_) | Message::Pong(_)) => {}
-            _ => return None,
+        match socket.next().await {
+            Some(Ok(Message::Text(text))) => return ReceivedFrame::Text(text.as_str().to_owned()),
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+            Some(Ok(Message::Binary(_))) => return ReceivedFrame::NotText,
+            Some(Err(Error::Capacity(_))) => return ReceivedFrame::TooLarge,
+            _ => return ReceivedFrame::End,
         }
     }
 }

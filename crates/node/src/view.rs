@@ -31,10 +31,10 @@ impl Node {
         let handle = self.session(session).await?;
         let mut changes = handle.subscribe();
         let (node, expiring) = (self.clone(), handle.clone());
-        run_to_completion(async move {
+        run_to_completion(Box::pin(async move {
             let mut state = node.lock(&expiring).await?;
             node.expire(&expiring, &mut state).await
-        })
+        }))
         .await?;
         {
             let mut state = self.lock(&handle).await?;
@@ -50,7 +50,10 @@ impl Node {
                 return Ok(self.view(&handle, &mut state, after.unwrap_or(0)));
             }
         }
-        let _ = tokio::time::timeout(wait.min(self.config.limits.max_wait), changes.changed()).await;
+        tokio::select! {
+            _ = tokio::time::timeout(wait.min(self.config.limits.max_wait), changes.changed()) => {}
+            () = self.stopped() => {}
+        }
         let mut state = self.lock(&handle).await?;
         Ok(self.view(&handle, &mut state, after.unwrap_or(0)))
     }

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hub::Principal;
 use ipnet::IpNet;
@@ -184,6 +185,12 @@ impl<S: HttpService> HttpServer<S> {
     /// Accepts connections until the future is dropped.
     pub async fn serve(self: Arc<Self>, listener: TcpListener) {
         accept_connections(self, listener, serve_http).await;
+    }
+
+    /// Ends all connections after [`Self::serve`] was dropped: idle ones at once, and others after their response. The service
+    /// ends its streams itself. Returns when all connections have ended, or after the time limit.
+    pub async fn shut_down(&self, time_limit: Duration) {
+        let _ = timeout(time_limit, self.core.connections.close_all()).await;
     }
 
     /// Replaces all tokens. Streams and long polls of tokens that are no longer valid end; others are not affected.

@@ -381,8 +381,11 @@ impl Participant {
     }
 
     fn settle_first(&mut self, count: usize) {
-        let settled = self.unsettled.drain(..count).flat_map(|sent| sent.transitions);
-        self.settled_transitions.extend(settled);
+        // A sent message is large because of its checkpoint, so only its transitions are moved.
+        for sent in self.unsettled.iter_mut().take(count) {
+            self.settled_transitions.append(&mut sent.transitions);
+        }
+        self.unsettled.drain(..count);
     }
 
     /// Returns whether one of our messages can no longer be rolled back. Also returns `true` for a message that
@@ -504,6 +507,9 @@ impl Participant {
     /// Finds an earlier refusal of this message or of the message before it. A refused message stays refused. A
     /// message that links to a refused one is stale, but does not break the chain (D6, D8).
     fn find_earlier_refusal(&self, message: &AuthenticatedMessage) -> Option<(RejectCode, &'static str)> {
+        if self.refused_hashes.is_empty() {
+            return None;
+        }
         let link = &message.envelope.integrity.previous_hash;
         if self.refused_hashes.contains(&message.hash.to_string()) {
             Some((RejectCode::Duplicate, "this message was refused before"))

@@ -86,6 +86,12 @@ impl TrustBook {
         })
     }
 
+    /// Returns whether an endorsement of this time, or a later one of the same endorser, counts for the peer.
+    pub fn has_endorsement(&self, peer: &AgentUri, endorser: &AgentUri, at: UnixMillis) -> bool {
+        let history = self.history(peer);
+        history.endorsements.iter().any(|known| known.endorser == *endorser && known.at >= at)
+    }
+
     /// Returns the score of a peer. An unknown peer has the initial score.
     pub fn score(&self, peer: &AgentUri, now: UnixMillis) -> TrustScore {
         let history = self.history(peer);

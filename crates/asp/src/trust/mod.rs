@@ -5,6 +5,7 @@
 //!   gives an equal book.
 //! - [`TrustParameters`]: every constant of the computation.
 //! - [`TrustReport`]: the components of a score and the events that they come from.
+//! - [`SignedEndorsement`]: a statement of an agent that it endorses another one.
 //! - [`PeerLimits`] and [`TokenBucket`]: rate limits by trust level.
 //! - [`CircuitBreaker`]: stops calls to peers that do not answer.
 //!
@@ -23,6 +24,7 @@ mod level;
 mod parameters;
 mod rate_limit;
 mod report;
+mod signed_endorsement;
 
 pub use book::TrustBook;
 pub use circuit_breaker::{CircuitBreaker, CircuitBreakerParameters, CircuitOpen, CircuitState};
@@ -33,5 +35,6 @@ pub use level::TrustLevel;
 pub use parameters::{TrustParameters, TrustParametersError};
 pub use rate_limit::{LevelLimits, PeerLimits, RateLimited, TokenBucket};
 pub use report::{ComponentReport, EndorsementReport, EventSummary, TrustReport};
+pub use signed_endorsement::{EndorsementError, SignedEndorsement};
 
 pub use crate::message::TrustScore;

@@ -168,7 +168,7 @@ fn load_trust_roots(path: Option<&Path>) -> Result<TrustRoots, CommandError> {
     TrustRoots::system_and_pem(&pem).map_err(|error| CommandError::cannot_run(error.to_string()))
 }
 
-fn parse_agent(text: &str) -> Result<AgentUri, String> {
+pub(super) fn parse_agent(text: &str) -> Result<AgentUri, String> {
     AgentUri::parse(text).map_err(|error| error.to_string())
 }
 

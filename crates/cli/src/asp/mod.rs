@@ -2,6 +2,7 @@
 
 mod consent_check;
 mod demo;
+mod endorse;
 mod keygen;
 mod narration;
 mod node_client;
@@ -39,6 +40,8 @@ pub(crate) enum AspCommand {
     Transcript(show::TranscriptArguments),
     /// Say how much the node trusts an agent, and why.
     Trust(trust::Arguments),
+    /// Sign an endorsement of another agent, for the operators of nodes that trust yours.
+    Endorse(endorse::Arguments),
     /// Run a session between two agents on this machine, and describe what they do.
     Demo(demo::Arguments),
     /// Verify a transcript: hash chain, signatures, proofs, sequence, and every state transition.
@@ -58,6 +61,7 @@ pub(crate) fn run(command: &AspCommand) -> Result<ExitStatus, CommandError> {
         AspCommand::Watch(arguments) => show::run_watch(arguments),
         AspCommand::Transcript(arguments) => show::run_transcript(arguments),
         AspCommand::Trust(arguments) => trust::run(arguments),
+        AspCommand::Endorse(arguments) => endorse::run(arguments),
         AspCommand::Demo(arguments) => demo::run(arguments),
         AspCommand::Verify(arguments) => verify::run(arguments),
         AspCommand::Trace(arguments) => trace::run(arguments),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use asp::AgentCard;
+use asp::{AgentCard, AgentUri};
 use client::{TrustRoots, Url};
 use node::{
     ConsentPolicy, Identity, Node, NodeConfig, NodeService, PeerTransport, Person, PersonConfig, Policy,
@@ -14,11 +14,12 @@ use sd_notify::NotifyState;
 use tokio::signal::unix::SignalKind;
 use wire::HttpServer;
 
-use super::config::Config;
+use super::config::{Config, ConfigFlags, LoadedConfig};
+use super::control::{self, PausableJournal};
 use super::reload::{Reloadable, Reloader};
 use super::{
-    OpenedJournals, bind_tcp, check, descriptors, load_auth_policy, load_tls, notify_service_manager,
-    parse_trusted_proxies, shard_journals, storage_name,
+    OpenedJournals, SHUTDOWN_TIMEOUT, bind_tcp, check, descriptors, load_auth_policy, load_tls,
+    notify_service_manager, parse_trusted_proxies, shard_journals, storage_name,
 };
 use crate::ExitStatus;
 use crate::file::CommandError;
@@ -32,12 +33,15 @@ pub(crate) struct Arguments {
     /// Folder with the agent's keys and card, as `sayso asp keygen` creates it.
     #[arg(long, value_name = "DIR")]
     identity: PathBuf,
-    /// Address to listen on; port 0 picks a free port.
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8788", value_parser = parse_listen_address_arg)]
-    listen: SocketAddr,
-    /// Data folder: journal and tokens.
-    #[arg(long, value_name = "DIR", default_value = "sayso-asp-data", conflicts_with = "memory")]
-    data: PathBuf,
+    #[arg(long, value_name = "ADDR", value_parser = parse_listen_address_arg, help = "Address to listen on; port 0 picks a free port [default: 127.0.0.1:8788]")]
+    listen: Option<SocketAddr>,
+    /// Data folder: journal and tokens [default: sayso-asp-data].
+    #[arg(long, value_name = "DIR", conflicts_with = "memory")]
+    data: Option<PathBuf>,
+    /// Configuration file: the limits on connections and requests, and the settings of the flags, with the keys of `sayso
+    /// serve`.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Keep everything in memory; all sessions are lost when the node stops.
     #[arg(long)]
     memory: bool,
@@ -93,26 +97,20 @@ pub(crate) struct Arguments {
     log: LogArgs,
 }
 
-/// How long to wait at the end until requests that are being handled have been answered.
-const SHUTDOWN_DELAY: Duration = Duration::from_millis(200);
-
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitStatus, CommandError> {
     serve(arguments)?;
     Ok(ExitStatus::Success)
 }
 
 fn serve(arguments: &Arguments) -> Result<(), String> {
-    let config = server_config(arguments);
+    let config = server_config(arguments)?;
     if let Some(problem) = check::exposure_problems(&config).into_iter().next() {
         return Err(problem);
     }
     let identity = Identity::load(&arguments.identity).map_err(|error| error.to_string())?;
     let trust_roots = load_trust_roots(arguments.ca.as_deref())?;
-    let consent = if arguments.hub.is_some() { ConsentPolicy::ASK } else { ConsentPolicy::NEVER_ASK };
-    let policy = match &arguments.policy {
-        Some(path) => Policy::load(path, consent).map_err(|error| error.to_string())?,
-        None => Policy::new(consent),
-    };
+    let files = PolicyFiles::new(arguments, &identity, &trust_roots);
+    let policy = files.load_policy()?;
     let person = load_person(arguments, &trust_roots)?;
     let trusted_proxies = parse_trusted_proxies(&config)?;
     let tls = load_tls(&config)?;
@@ -120,10 +118,7 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
     let permitted_connections = descriptors::raise_limit();
     let runtime = build_runtime(config.threads)?;
     let listener = runtime.block_on(bind_tcp(config.listen))?;
-    let pinned = match &arguments.peers {
-        Some(path) => runtime.block_on(read_peers(path, &identity, &trust_roots))?,
-        None => Vec::new(),
-    };
+    let pinned = runtime.block_on(files.load_peers())?;
     let (auth_policy, tokens, _temporary_token_file) = load_auth_policy(&config)?;
     let telemetry = arguments.log.start_log()?;
     let OpenedJournals { mut journals, status: journal_status, .. } = shard_journals::open(&config)?;
@@ -164,6 +159,14 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
                 .with_proxy(config.behind_proxy)
                 .with_trusted_proxies(trusted_proxies);
         let server = Arc::new(server);
+        let reloadable = ReloadableNode { server: server.clone(), node: node.clone(), files };
+        let control_socket = if config.memory { None } else { control::bind(&config.data) };
+        let control_connections = async {
+            match &control_socket {
+                Some(socket) => control::serve(socket, &*node, config.backup_timeout).await,
+                None => std::future::pending().await,
+            }
+        };
         let mut reloader = Reloader::new();
         reloader.tokens = tokens;
         reloader.tls = tls.zip(super::tls_files(&config));
@@ -184,11 +187,13 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
             () = node.run() => {}
             () = telemetry_ticks => {}
             () = stop_signal => {}
-            () = reloader.run(&*server) => {}
+            () = reloader.run(&reloadable) => {}
+            () = control_connections => {}
         }
         notify_service_manager(&[NotifyState::Stopping]);
+        // The node closes its streams and ends long polls. Requests that are being handled are answered.
         node.stop();
-        tokio::time::sleep(SHUTDOWN_DELAY).await;
+        server.shut_down(SHUTDOWN_TIMEOUT).await;
         Ok(())
     });
     match result {
@@ -199,31 +204,92 @@ fn serve(arguments: &Arguments) -> Result<(), String> {
     result
 }
 
-impl Reloadable for HttpServer<NodeService> {
-    async fn replace_tokens(&self, tokens: wire::auth::Tokens) -> wire::TokenChanges {
-        HttpServer::replace_tokens(self, tokens)
+/// The files that a node reads again on SIGHUP.
+struct PolicyFiles {
+    policy: Option<PathBuf>,
+    peers: Option<PathBuf>,
+    consent: ConsentPolicy,
+    own_agent: AgentUri,
+    trust_roots: TrustRoots,
+}
+
+impl PolicyFiles {
+    fn new(arguments: &Arguments, identity: &Identity, trust_roots: &TrustRoots) -> Self {
+        Self {
+            policy: arguments.policy.clone(),
+            peers: arguments.peers.clone(),
+            consent: if arguments.hub.is_some() { ConsentPolicy::ASK } else { ConsentPolicy::NEVER_ASK },
+            own_agent: identity.card.agent_id().clone(),
+            trust_roots: trust_roots.clone(),
+        }
     }
 
-    fn telemetry(&self) -> &wire::telemetry::Telemetry {
-        HttpServer::telemetry(self)
+    fn load_policy(&self) -> Result<Policy, String> {
+        match &self.policy {
+            Some(path) => Policy::load(path, self.consent).map_err(|error| error.to_string()),
+            None => Ok(Policy::new(self.consent)),
+        }
+    }
+
+    async fn load_peers(&self) -> Result<Vec<AgentCard>, String> {
+        match &self.peers {
+            Some(path) => read_peers(path, &self.own_agent, &self.trust_roots).await,
+            None => Ok(Vec::new()),
+        }
     }
 }
 
-fn server_config(arguments: &Arguments) -> Config {
-    let mut config = Config {
-        listen: arguments.listen,
-        data: arguments.data.clone(),
-        memory: arguments.memory,
-        tokens: arguments.tokens.clone(),
-        open: arguments.open,
-        host: arguments.host.clone(),
-        tls_cert: arguments.tls_cert.clone(),
-        tls_key: arguments.tls_key.clone(),
-        behind_proxy: arguments.behind_proxy,
-        ..Config::default()
-    };
+/// A node whose tokens, policy and pinned cards can be replaced.
+struct ReloadableNode {
+    server: Arc<HttpServer<NodeService>>,
+    node: Arc<Node>,
+    files: PolicyFiles,
+}
+
+impl Reloadable for ReloadableNode {
+    async fn reload_others(&self) -> Option<Result<&'static str, String>> {
+        if self.files.policy.is_none() && self.files.peers.is_none() {
+            return None;
+        }
+        let reload = async {
+            // If one file is unusable, both stay as they were.
+            let (policy, pinned) = (self.files.load_policy()?, self.files.load_peers().await?);
+            self.node.reload(policy, pinned).await.map_err(|error| error.to_string())
+        };
+        Some(reload.await.map(|()| "policy and pinned cards"))
+    }
+
+    async fn replace_tokens(&self, tokens: wire::auth::Tokens) -> wire::TokenChanges {
+        self.server.replace_tokens(tokens)
+    }
+
+    fn telemetry(&self) -> &wire::telemetry::Telemetry {
+        self.server.telemetry()
+    }
+}
+
+impl PausableJournal for Node {
+    async fn set_paused(&self, is_paused: bool) -> Result<(), String> {
+        self.pause_checkpoints(is_paused).await.map_err(|error| error.to_string())
+    }
+}
+
+fn server_config(arguments: &Arguments) -> Result<Config, String> {
+    let mut flags = ConfigFlags::default();
+    flags.set("listen", arguments.listen.map(|address| address.to_string()));
+    flags.set("data", arguments.data.as_ref());
+    flags.set("tokens", arguments.tokens.as_ref());
+    flags.set("tls_cert", arguments.tls_cert.as_ref());
+    flags.set("tls_key", arguments.tls_key.as_ref());
+    flags.set_all("host", arguments.host.iter().map(Into::into).collect());
+    for (name, is_set) in
+        [("memory", arguments.memory), ("open", arguments.open), ("behind_proxy", arguments.behind_proxy)]
+    {
+        flags.set(name, is_set.then_some("true"));
+    }
+    let mut config = LoadedConfig::load_node(&flags, arguments.config.as_deref())?.config;
     config.journal.accept_loss = arguments.accept_loss;
-    config
+    Ok(config)
 }
 
 fn load_trust_roots(path: Option<&Path>) -> Result<TrustRoots, String> {
@@ -251,7 +317,7 @@ fn load_person(arguments: &Arguments, trust_roots: &TrustRoots) -> Result<Option
 /// Reads the pinned cards: a path or a URL per line. Empty lines and lines that start with # are ignored.
 async fn read_peers(
     path: &Path,
-    identity: &Identity,
+    own_agent: &AgentUri,
     trust_roots: &TrustRoots,
 ) -> Result<Vec<AgentCard>, String> {
     let text = std::fs::read_to_string(path)
@@ -269,7 +335,7 @@ async fn read_peers(
             node::read_card(&folder.join(line)).map_err(|error| error.to_string())
         };
         let card = card.map_err(|reason| format!("{}:{}: {reason}", path.display(), index + 1))?;
-        if card.agent_id() != identity.card.agent_id() {
+        if card.agent_id() != own_agent {
             cards.push(card);
         }
     }

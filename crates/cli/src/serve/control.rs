@@ -1,9 +1,10 @@
-//! The control socket in the data folder, through which `sayso backup` asks the hub to keep the journal file unchanged.
+//! The control socket in the data folder, through which `sayso backup` asks a hub or an ASP node to keep the journal file
+//! unchanged.
 //!
-//! Only the user who runs the hub can connect. The client and the hub exchange lines:
+//! Only the user who runs the server can connect. The client and the server exchange lines:
 //!
-//! 1. The client sends `pause`. The hub moves everything into the journal file and answers `paused`.
-//! 2. The client copies the file, then sends `resume`. If the file has stayed unchanged, the hub answers `resumed`.
+//! 1. The client sends `pause`. The server moves everything into the journal file and answers `paused`.
+//! 2. The client copies the file, then sends `resume`. If the file has stayed unchanged, the server answers `resumed`.
 //!
 //! Any other answer is an error message. The pause also ends if the client disconnects or takes too long. Connections
 //! are served one after another.
@@ -32,13 +33,30 @@ pub(crate) fn socket_path(data: &Path) -> PathBuf {
     data.join("control.sock")
 }
 
-/// Creates the control socket. Without it the hub works, but cannot be backed up while it runs.
+/// A server whose journal file can be kept unchanged while it is copied.
+pub(super) trait PausableJournal {
+    /// Begins or ends the pause.
+    async fn set_paused(&self, is_paused: bool) -> Result<(), String>;
+}
+
+impl PausableJournal for HubHandle {
+    async fn set_paused(&self, is_paused: bool) -> Result<(), String> {
+        let command = if is_paused { HubCommand::PauseCheckpoints } else { HubCommand::ResumeCheckpoints };
+        match self.ask(Principal::local(), command).await {
+            HubReply::Done => Ok(()),
+            HubReply::Unavailable(reason) => Err(reason.to_string()),
+            _ => Err("the hub refused the command".to_owned()),
+        }
+    }
+}
+
+/// Creates the control socket. Without it the server works, but cannot be backed up while it runs.
 pub(super) fn bind(data: &Path) -> Option<UnixSocket> {
     let path = socket_path(data);
     UnixSocket::bind(&path)
         .inspect_err(|error| {
             print_stderr(&format!(
-                "warning: sayso backup will not work while this hub runs: cannot listen on {}: {}",
+                "warning: sayso backup will not work while this server runs: cannot listen on {}: {}",
                 path.display(),
                 describe_io_error(error)
             ));
@@ -47,35 +65,27 @@ pub(super) fn bind(data: &Path) -> Option<UnixSocket> {
 }
 
 /// Serves the connections.
-pub(super) async fn serve(socket: &UnixSocket, hub: &HubHandle, time_limit: Duration) {
+pub(super) async fn serve(socket: &UnixSocket, journal: &impl PausableJournal, time_limit: Duration) {
     loop {
         let Ok(stream) = socket.accept().await else { return std::future::pending().await };
-        serve_backup(stream, hub, time_limit).await;
+        serve_backup(stream, journal, time_limit).await;
     }
 }
 
 /// Serves one client. Always ends the pause that it started.
-async fn serve_backup(stream: UnixStream, hub: &HubHandle, time_limit: Duration) {
+async fn serve_backup(stream: UnixStream, journal: &impl PausableJournal, time_limit: Duration) {
     let mut stream = BufReader::new(stream);
     let deadline = tokio::time::Instant::now() + time_limit;
     if !expect_line(&mut stream, PAUSE, deadline).await {
         return;
     }
-    let paused = run_command(hub, HubCommand::PauseCheckpoints).await;
+    let paused = journal.set_paused(true).await;
     let is_paused = paused.is_ok();
     send(&mut stream, paused.map(|()| PAUSED)).await;
     let is_complete = is_paused && expect_line(&mut stream, RESUME, deadline).await;
-    let resumed = run_command(hub, HubCommand::ResumeCheckpoints).await;
+    let resumed = journal.set_paused(false).await;
     if is_complete {
         send(&mut stream, resumed.map(|()| RESUMED)).await;
-    }
-}
-
-async fn run_command(hub: &HubHandle, command: HubCommand) -> Result<(), String> {
-    match hub.ask(Principal::local(), command).await {
-        HubReply::Done => Ok(()),
-        HubReply::Unavailable(reason) => Err(reason.to_string()),
-        _ => Err("the hub refused the command".to_owned()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Reloading on SIGHUP: the token file, and the TLS certificate with its key. If a file is unreadable or invalid, the old
+//! Reloading on SIGHUP: the token file, the TLS certificate with its key, and further files of a server. If a file is unreadable or invalid, the old
 //! values stay in force. If the cause is temporary, such as a lack of file descriptors, the hub tries again.
 
 use std::io::IsTerminal;
@@ -22,10 +22,17 @@ pub(super) struct Reloader {
     pub(super) tls: Option<(Tls, TlsFiles)>,
     tokens_status: ReloadStatus,
     tls_status: ReloadStatus,
+    other_status: ReloadStatus,
 }
 
 /// A server whose tokens can be replaced.
 pub(super) trait Reloadable {
+    /// Reads the server's further files again. Returns what was read, for the log, or the reason why nothing has changed.
+    /// `None` means that there are no such files.
+    async fn reload_others(&self) -> Option<Result<&'static str, String>> {
+        None
+    }
+
     /// Replaces all tokens.
     async fn replace_tokens(&self, tokens: Tokens) -> TokenChanges;
 
@@ -46,6 +53,7 @@ impl Reloader {
             tls: None,
             tokens_status: ReloadStatus::Current,
             tls_status: ReloadStatus::Current,
+            other_status: ReloadStatus::Current,
         }
     }
 
@@ -86,7 +94,8 @@ impl Reloader {
 
     /// Reloads everything, or only what must be retried.
     async fn reload(&mut self, server: &impl Reloadable, is_retry: bool) {
-        if self.tokens.is_none() && self.tls.is_none() {
+        let others = if is_retry { None } else { server.reload_others().await };
+        if self.tokens.is_none() && self.tls.is_none() && others.is_none() {
             log_record::reloaded_nothing("nothing", "this hub has no token file and no certificate");
         }
         if !is_retry || self.tokens_status == ReloadStatus::Retrying {
@@ -95,7 +104,19 @@ impl Reloader {
         if !is_retry || self.tls_status == ReloadStatus::Retrying {
             self.tls_status = self.reload_tls(is_retry).await;
         }
-        let has_failed = [self.tokens_status, self.tls_status] != [ReloadStatus::Current; 2];
+        match others {
+            Some(Ok(what)) => {
+                log_record::reloaded(what);
+                self.other_status = ReloadStatus::Current;
+            }
+            Some(Err(reason)) => {
+                let error = ReloadError { reason, is_transient: false };
+                self.other_status = error.report("policy", is_retry);
+            }
+            None => {}
+        }
+        let statuses = [self.tokens_status, self.tls_status, self.other_status];
+        let has_failed = statuses != [ReloadStatus::Current; 3];
         server.telemetry().record_reload(has_failed);
     }
 

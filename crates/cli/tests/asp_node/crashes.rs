@@ -6,7 +6,7 @@ use crate::test_node::{NodeBuilder, Storage, TestNode, Transport, start_builders
 /// The crash points of a node (`crates/node/src/crash_point.rs`), each with the number of passes after which a process aborts
 /// if it does so after every start. A process that always aborted before its first store or acknowledgement would never get
 /// any further, so it completes one first.
-const CRASH_POINTS: [(&str, usize); 8] = [
+pub(crate) const CRASH_POINTS: [(&str, usize); 8] = [
     ("request.before", 2),
     ("request.after", 1),
     ("store.before", 2),
@@ -119,7 +119,7 @@ fn a_node_that_is_killed_after_each_acknowledgement_loses_and_duplicates_nothing
 fn one_crash_at_any_point_of_a_session_loses_and_duplicates_nothing() {
     let is_full = std::env::var("SAYSO_CRASH_MATRIX").is_ok_and(|value| value == "full");
     let stride = if is_full { 1 } else { 7 };
-    let mut offset = 0;
+    let (mut offset, mut sessions, mut crashes) = (0, 0, 0);
     for role in [BUYER, PRESS] {
         for (point, _) in CRASH_POINTS {
             offset += 1;
@@ -130,6 +130,8 @@ fn one_crash_at_any_point_of_a_session_loses_and_duplicates_nothing() {
                 let script = Script::agreed(&pair);
                 let session = run_script(pair.each_ref(), &script, |_, _, _| {});
                 assert_same_end(pair.each_ref(), &script, &session);
+                sessions += 1;
+                crashes += pair[role].starts() - 1;
                 // The session does not pass the point that often.
                 if pair[role].starts() == 1 {
                     break;
@@ -137,4 +139,6 @@ fn one_crash_at_any_point_of_a_session_loses_and_duplicates_nothing() {
             }
         }
     }
+    println!("{sessions} sessions, {crashes} crashes");
+    assert!(crashes >= CRASH_POINTS.len());
 }

@@ -1,5 +1,5 @@
 //! Tests of `sayso asp serve` with two nodes as processes: the scenarios of `sayso asp demo`, crashes, a hostile network and
-//! a hostile peer. No person is asked, because no hub is given.
+//! a hostile peer. A person is asked only in `consent_crashes`; `asp/person` in the other test program has more about that.
 //!
 //! `SAYSO_RANDOM_KILLS=N` sets the number of random kills, `SAYSO_RANDOM_SEED=N` repeats a run of them, and
 //! `SAYSO_CRASH_MATRIX=full` crashes at each point of a session on its own.
@@ -13,13 +13,17 @@
 )]
 #![allow(clippy::float_cmp, reason = "the metrics that are compared are whole numbers")]
 
+mod consent_crashes;
 mod crashes;
 mod hostile_network;
 mod hostile_peer;
+mod hostile_socket;
 mod kept_state;
 mod message_pack;
 mod metrics;
 mod namespaces;
+mod operation;
+mod policies;
 mod proxy;
 mod random_kills;
 mod raw_peer;

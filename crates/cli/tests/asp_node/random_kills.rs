@@ -14,6 +14,17 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
+/// Returns how often to kill.
+pub(crate) fn random_kill_count(default: usize) -> usize {
+    number("SAYSO_RANDOM_KILLS").map_or(default, |kills| usize::try_from(kills).unwrap())
+}
+
+/// Returns the seed of a run.
+pub(crate) fn random_seed() -> u64 {
+    let process = u64::from(std::process::id());
+    number("SAYSO_RANDOM_SEED").unwrap_or_else(|| SplitMix64::new(process).next_u64() >> 32)
+}
+
 /// Runs sessions on all threads, one after the other, until both nodes were killed often enough. Every session must end as
 /// its script states, on both sides. A kill comes after a random number of messages.
 fn survive_random_kills(transport: Transport, kills: usize, seed: u64) {
@@ -66,9 +77,7 @@ fn survive_random_kills(transport: Transport, kills: usize, seed: u64) {
 
 #[test]
 fn all_sessions_end_the_same_on_both_sides_after_random_kills() {
-    let kills = number("SAYSO_RANDOM_KILLS").map_or(DEFAULT_KILLS, |kills| usize::try_from(kills).unwrap());
-    let process = u64::from(std::process::id());
-    let seed = number("SAYSO_RANDOM_SEED").unwrap_or_else(|| SplitMix64::new(process).next_u64() >> 32);
+    let (kills, seed) = (random_kill_count(DEFAULT_KILLS), random_seed());
     survive_random_kills(Transport::Http, kills, seed);
     survive_random_kills(Transport::WebSocket, kills / 2, seed);
 }

@@ -416,7 +416,12 @@ fn a_registry_keeps_each_card_until_its_owner_replaces_it() {
 }
 
 /// Opens a WebSocket and sends an `auth` frame with a valid proof. Returns the answer.
-fn authenticate(peer: &RawPeer, node: &TestNode, session: &str, last: usize) -> (WebSocketClient, Value) {
+pub(crate) fn authenticate(
+    peer: &RawPeer,
+    node: &TestNode,
+    session: &str,
+    last: usize,
+) -> (WebSocketClient, Value) {
     let path = format!("{SESSIONS}/{session}/ws");
     let proof = create_http_proof(&peer.keys.dpop, &peer.claims(node, "GET", &path)).unwrap();
     authenticate_with(peer, node, session, last, &proof)
@@ -439,7 +444,7 @@ fn authenticate_with(
 }
 
 /// Returns the next frame of this type.
-fn next_frame(socket: &mut WebSocketClient, kind: &str) -> Value {
+pub(crate) fn next_frame(socket: &mut WebSocketClient, kind: &str) -> Value {
     loop {
         let frame = socket.next();
         if frame["type"] == kind {

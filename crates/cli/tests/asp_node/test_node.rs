@@ -64,6 +64,7 @@ pub(crate) struct NodeBuilder {
     pub(crate) address: String,
     endpoint: Option<String>,
     arguments: Vec<String>,
+    keygen_options: Vec<String>,
     policy: String,
     storage: Storage,
     crash_at: Option<String>,
@@ -80,6 +81,7 @@ impl NodeBuilder {
             address: reserved_address(),
             endpoint: None,
             arguments: Vec::new(),
+            keygen_options: Vec::new(),
             policy: GENEROUS_POLICY.to_owned(),
             storage: Storage::Memory,
             crash_at: None,
@@ -103,6 +105,12 @@ impl NodeBuilder {
 
     pub(crate) fn argument(mut self, argument: &str) -> Self {
         self.arguments.push(argument.to_owned());
+        self
+    }
+
+    /// Adds options of `sayso asp keygen`.
+    pub(crate) fn keygen_option(mut self, options: &[&str]) -> Self {
+        self.keygen_options.extend(options.iter().map(|&option| option.to_owned()));
         self
     }
 
@@ -156,6 +164,7 @@ impl NodeBuilder {
         if let Some(endpoint) = &self.endpoint {
             arguments.extend(["--endpoint", endpoint]);
         }
+        arguments.extend(self.keygen_options.iter().map(String::as_str));
         arguments.extend(options);
         let output = run_sayso(&arguments, "");
         assert_eq!(output.exit_code, 0, "{}", output.stderr);
@@ -355,6 +364,19 @@ impl TestNode {
         self.supervisor.kill();
     }
 
+    /// Sends a signal to the process.
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        send_signal(self.supervisor.wait_until_running(), signal);
+    }
+
+    /// Replaces the policy file and the list of peers, and makes the node read them again.
+    pub(crate) fn reload(&self, policy: &str, peers: &[PathBuf]) {
+        let lines: Vec<_> = peers.iter().map(|peer| peer.to_str().unwrap()).collect();
+        std::fs::write(self.folder.path().join("peers"), lines.join("\n")).unwrap();
+        std::fs::write(self.folder.path().join("policy.toml"), policy).unwrap();
+        self.signal(rustix::process::Signal::HUP);
+    }
+
     /// Kills the process, and waits until a new one is listening.
     pub(crate) fn restart(&self) {
         let starts = self.starts();
@@ -385,6 +407,14 @@ impl TestNode {
         copy_folder(&self.folder.path().join("data"), copy.path());
         let builder = self.builder.clone();
         (self.start_again(builder), copy)
+    }
+
+    /// Ends the process, lets the test change its data folder, and starts it again.
+    pub(crate) fn restart_with_data(self, change: impl FnOnce(&Path)) -> Self {
+        self.supervisor.stop();
+        change(&self.folder.path().join("data"));
+        let builder = self.builder.clone();
+        self.start_again(builder)
     }
 
     /// Restarts the node with the data of a backup.
@@ -456,16 +486,21 @@ fn copy_folder(from: &Path, to: &Path) {
         if entry.file_type().unwrap().is_dir() {
             std::fs::create_dir(&target).unwrap();
             copy_folder(&entry.path(), &target);
-        } else {
+        } else if entry.file_type().unwrap().is_file() {
+            // The control socket of a node that was killed stays in its folder.
             std::fs::copy(entry.path(), &target).unwrap();
         }
     }
 }
 
 fn send_kill(pid: u32) {
+    send_signal(pid, rustix::process::Signal::KILL);
+}
+
+fn send_signal(pid: u32, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     // The process may have ended already.
-    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    let _ = rustix::process::kill_process(pid, signal);
 }
 
 /// Keeps a process running.

@@ -68,12 +68,7 @@ impl Scenario {
     }
 
     fn hand_off(&self, session: &str, changes: &Value) -> TestResponse {
-        let mut body = json!({
-            "reason": "The refund needs a person.", "target_kind": "human", "summary_normal": "I need a person.",
-            "urgency_for_handoff": "high", "packaged_context": {"note": SECRET},
-        });
-        body.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
-        self.client("bank").post(&format!("/agent/v1/sessions/{session}/handoffs"), &body.to_string())
+        hand_off(&self.client("bank"), session, changes)
     }
 
     fn outcome(&self, session: &str, token: &str) -> Value {
@@ -84,6 +79,15 @@ impl Scenario {
         self.client("bank").get(&format!("/agent/v1/sessions/{session}/replies/{token}")).json()["status"]
             .clone()
     }
+}
+
+fn hand_off(client: &TestClient, session: &str, changes: &Value) -> TestResponse {
+    let mut body = json!({
+        "reason": "The refund needs a person.", "target_kind": "human", "summary_normal": "I need a person.",
+        "urgency_for_handoff": "high", "packaged_context": {"note": SECRET},
+    });
+    body.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    client.post(&format!("/agent/v1/sessions/{session}/handoffs"), &body.to_string())
 }
 
 /// Returns the time this many milliseconds from now.
@@ -265,8 +269,13 @@ fn the_open_handoffs_of_an_agent_are_limited_in_all_shards_together() {
     let shards: std::collections::BTreeSet<_> = sessions.iter().map(|id| &id[id.len() - 2..]).collect();
     assert!(shards.len() > 1, "{sessions:?}");
     let statuses: Vec<u16> = std::thread::scope(|scope| {
-        let hand_off = |session| scope.spawn(|| scenario.hand_off(session, &json!({})).status);
-        let running: Vec<_> = sessions.iter().map(hand_off).collect();
+        let running: Vec<_> = sessions
+            .iter()
+            .map(|session| {
+                let bank = scenario.client("bank");
+                scope.spawn(move || hand_off(&bank, session, &json!({})).status)
+            })
+            .collect();
         running.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert_eq!(statuses.iter().filter(|status| **status == 201).count(), 4, "{statuses:?}");

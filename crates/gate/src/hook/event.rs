@@ -245,11 +245,12 @@ fn read_call(harness: Harness, name: &str, root: &JsonValue<'_>) -> Option<ToolC
         }
     };
     let input = OwnedDoc::read(&input).ok()?;
-    let root = input.doc().root();
-    let effective = effective_arguments(harness, &tool, &root);
+    let document = input.doc();
+    let arguments = document.root();
+    let effective = effective_arguments(harness, &tool, &arguments);
     let bound_digest = action_digest(&tool, &effective);
     let is_bindable =
-        effective.len() <= MAX_BOUND_BYTES && root.kind() == JsonKind::Object && bound_digest.is_ok();
+        effective.len() <= MAX_BOUND_BYTES && arguments.kind() == JsonKind::Object && bound_digest.is_ok();
     let digest = match bound_digest {
         Ok(digest) => digest.to_string(),
         Err(_) => Digest::of_parts([tool.as_bytes(), &[0], input.source().as_bytes()]).to_string(),
@@ -260,9 +261,9 @@ fn read_call(harness: Harness, name: &str, root: &JsonValue<'_>) -> Option<ToolC
         let hash = Digest::of(input.source().as_bytes()).to_string();
         write_object(|out| out.key("input_hash").text(&hash))
     };
-    let (working, project) = (working_folder(root), project_folder(harness));
+    let (working, project) = (working_folder(&root), project_folder(harness));
     let folders = Folders { working: working.as_deref(), project: project.as_deref() };
-    let assessment = risk::assess(&tool, &input.doc().root(), folders);
+    let assessment = risk::assess(&tool, &arguments, folders);
     Some(ToolCall { tool, id, input, digest, bound_arguments, assessment })
 }
 

@@ -79,7 +79,9 @@ impl NodeService {
             }
         };
         let method = head.method.as_str();
-        let jti = node.verifier.check(proof, card.dpop_key(), method, &url, now).map_err(refuse)?;
+        // The card was found by this token, or the token was compared with the card's key.
+        let token = token_of(head).unwrap_or_default();
+        let jti = node.verifier.check(proof, card.dpop_key(), token, method, &url, now).map_err(refuse)?;
         admit(now)?;
         node.verifier.use_up(&jti, now).map_err(refuse)
     }

@@ -81,7 +81,7 @@ impl HttpService for NodeService {
     }
 
     fn readiness(&self) -> Result<(), String> {
-        Ok(())
+        if self.0.is_stopping() { Err("The node is stopping.".to_owned()) } else { Ok(()) }
     }
 
     fn metrics(&self) -> Vec<ServiceMetric> {

@@ -50,10 +50,13 @@ impl fmt::Display for RawJson {
 /// assert_eq!(seal::json::write_object(|writer| writer.key("a").text("b")), r#"{"a":"b"}"#);
 /// ```
 pub fn write_object(members: impl FnOnce(&mut JsonWriter)) -> String {
-    let mut writer = JsonWriter::default();
+    let mut writer = JsonWriter::with_capacity(OBJECT_CAPACITY);
     writer.object(members);
     writer.finish()
 }
+
+/// The initial capacity of an object's text, in bytes. Most objects fit, so that the text does not grow in small steps.
+const OBJECT_CAPACITY: usize = 256;
 
 /// Writes one JSON text. It adds commas, and the caller must balance the brackets.
 #[derive(Debug, Default)]

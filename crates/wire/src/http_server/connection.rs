@@ -23,7 +23,12 @@ pub(crate) async fn serve_connection<H: RequestHandler>(
     let mut reader = RequestReader::new(core.limits.request_limits());
     reader.buffer = first_bytes;
     loop {
-        let head = match reader.next_head(&mut stream).await {
+        let next_head = tokio::select! {
+            biased;
+            head = reader.next_head(&mut stream) => head,
+            () = core.connections.closing() => return,
+        };
+        let head = match next_head {
             Ok(head) => head,
             Err(ReadError::Closed) => return,
             Err(ReadError::Rejected(response)) => return reject(core, stream, &response).await,
@@ -62,6 +67,7 @@ pub(crate) async fn serve_connection<H: RequestHandler>(
         };
         match outcome {
             RequestOutcome::Response(response) => {
+                let keep_alive = keep_alive && !core.connections.is_closing();
                 if !write_response(core, &mut stream, &response, keep_alive, head_only).await || !keep_alive {
                     return;
                 }

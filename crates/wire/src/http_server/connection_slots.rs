@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
@@ -18,6 +19,10 @@ pub(crate) struct ConnectionSlots {
     /// Maximum number of connections that have not authenticated. The remaining slots are reserved.
     max_unauthenticated: usize,
     state: Mutex<SlotState>,
+    /// Whether the server is shutting down.
+    is_closing: AtomicBool,
+    /// Notified when the server begins to shut down, and when a connection ends.
+    changed: Notify,
     telemetry: Arc<Telemetry>,
 }
 
@@ -40,6 +45,8 @@ impl ConnectionSlots {
             max_per_address: limits.connections_per_address,
             max_unauthenticated: limits.connections - reserved,
             state: Mutex::default(),
+            is_closing: AtomicBool::new(false),
+            changed: Notify::new(),
             telemetry,
         })
     }
@@ -87,6 +94,36 @@ impl ConnectionSlots {
         Some((ConnectionSlot { slots: self.clone(), id, address, is_authenticated: false }, close_signal))
     }
 
+    /// Ends all connections: idle ones at once, the others after their response. Streams must be ended by their service.
+    /// Returns when there is no connection left.
+    pub(crate) async fn close_all(&self) {
+        self.is_closing.store(true, Ordering::SeqCst);
+        self.changed.notify_waiters();
+        self.wait_until(|| self.lock_state().open == 0).await;
+    }
+
+    /// Returns whether the server is shutting down.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::SeqCst)
+    }
+
+    /// Waits until the server shuts down.
+    pub(crate) async fn closing(&self) {
+        self.wait_until(|| self.is_closing()).await;
+    }
+
+    async fn wait_until(&self, is_met: impl Fn() -> bool) {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            // A change after this line is not missed.
+            changed.as_mut().enable();
+            if is_met() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
     fn lock_state(&self) -> MutexGuard<'_, SlotState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -126,6 +163,11 @@ impl Drop for ConnectionSlot {
             }
         }
         self.slots.telemetry.set_open_connections(state.open);
+        let is_last = state.open == 0;
+        drop(state);
+        if is_last && self.slots.is_closing() {
+            self.slots.changed.notify_waiters();
+        }
     }
 }
 

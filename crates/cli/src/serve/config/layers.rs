@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, Error};
@@ -19,6 +20,25 @@ const TEST_VARIABLE_PREFIX: &str = "SAYSO_TEST_";
 const CLIENT_VARIABLES: [&str; 2] = ["SAYSO_URL", "SAYSO_TOKEN"];
 /// Heading of the limits in the help, which only `--help-limits` shows.
 pub(crate) const LIMITS_HEADING: &str = "Limits";
+/// The default address and data folder of an ASP node.
+const NODE_ADDRESS: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 8788);
+const NODE_DATA_FOLDER: &str = "sayso-asp-data";
+/// The keys and the sections of keys that an ASP node uses.
+const NODE_KEYS: [&str; 12] = [
+    "listen",
+    "data",
+    "memory",
+    "tokens",
+    "open",
+    "host",
+    "tls_cert",
+    "tls_key",
+    "behind_proxy",
+    "threads",
+    "messages.websocket_bytes",
+    "messages.write_timeout",
+];
+const NODE_SECTIONS: [&str; 3] = ["http", "journal", "backup"];
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 /// How much data a personal hub keeps by default, and for how long: events, and the person's decisions.
 const PERSONAL_BYTES: u64 = 1024 * MIB;
@@ -65,6 +85,20 @@ impl ValueOrigin {
 /// The flags on the command line: the name of each key, and its values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConfigFlags(Vec<(&'static str, Vec<OsString>)>);
+
+impl ConfigFlags {
+    /// Sets a key, if there is a value.
+    pub(crate) fn set(&mut self, name: &'static str, value: Option<impl Into<OsString>>) {
+        self.set_all(name, value.into_iter().map(Into::into).collect());
+    }
+
+    /// Sets a key that can have several values.
+    pub(crate) fn set_all(&mut self, name: &'static str, values: Vec<OsString>) {
+        if !values.is_empty() {
+            self.0.push((name, values));
+        }
+    }
+}
 
 impl clap::Args for ConfigFlags {
     fn augment_args(command: Command) -> Command {
@@ -151,6 +185,30 @@ impl LoadedConfig {
     /// Returns the configuration of a personal hub that a listener runs in its own process.
     pub(crate) fn load_personal() -> Result<Self, String> {
         Self::load(&ConfigFlags(vec![("personal", vec!["true".into()])]), None)
+    }
+
+    /// Returns the configuration of an ASP node. The environment variables are settings of a hub, which may run on the same
+    /// machine, so they have no effect.
+    pub(crate) fn load_node(flags: &ConfigFlags, file: Option<&Path>) -> Result<Self, String> {
+        let mut loaded = Self::default();
+        loaded.config.listen = NODE_ADDRESS.into();
+        loaded.config.data = NODE_DATA_FOLDER.into();
+        if let Some(path) = file {
+            loaded.add_file(path, true)?;
+        }
+        loaded.add_environment_and_flags(&[], flags)?;
+        let unused = KEYS.iter().zip(&loaded.origins).find(|(key, origin)| {
+            **origin != ValueOrigin::Default
+                && !NODE_KEYS.contains(&key.name)
+                && !key.name.split_once('.').is_some_and(|(section, _)| NODE_SECTIONS.contains(&section))
+        });
+        if let Some((key, origin)) = unused {
+            return Err(format!("{origin}: {} has no effect on an ASP node", key.name));
+        }
+        match loaded.contradictions().into_iter().next() {
+            Some(contradiction) => Err(contradiction),
+            None => Ok(loaded),
+        }
     }
 
     pub(super) fn origin(&self, name: &str) -> &ValueOrigin {
