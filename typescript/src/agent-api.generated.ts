@@ -69,7 +69,7 @@ export interface Joined {
 
 export interface ManifestPublished {
   readonly agent_id: string;
-  readonly manifest_uri: string;
+  readonly manifest_uri?: string;
   readonly verified: boolean;
 }
 
@@ -137,7 +137,7 @@ export const SCHEMAS: Readonly<Record<string, ResponseSchema>> = {
   QuestionOpened: {"type":"object","required":["reply_token","deadline"],"properties":{"reply_token":{"type":"string","pattern":"^rpl_[A-Za-z0-9]{1,64}$"},"deadline":{"type":"string"}}},
   Invitation: {"type":"object","required":["session_id","producer","invitation","expires_at"],"properties":{"session_id":{"type":"string"},"producer":{"type":"string"},"invitation":{"type":"string"},"expires_at":{"type":"string"}}},
   Joined: {"type":"object","required":["session_id","producer"],"properties":{"session_id":{"type":"string"},"producer":{"type":"string"}}},
-  ManifestPublished: {"type":"object","required":["agent_id","manifest_uri","verified"],"properties":{"agent_id":{"type":"string"},"manifest_uri":{"type":"string"},"verified":{"type":"boolean"}}},
+  ManifestPublished: {"type":"object","required":["agent_id","verified"],"properties":{"agent_id":{"type":"string"},"manifest_uri":{"type":"string"},"verified":{"type":"boolean"}}},
   Followed: {"type":"object","required":["session_id"],"properties":{"session_id":{"type":"string"},"state":{"type":"string"}}},
   Resolved: {"type":"object","required":["status","session_id","reply_token"],"properties":{"status":{"enum":["pending","resolved","stopped"]},"decision":{"enum":["accept","reject"]},"response":{"type":["string","boolean","number"]},"by":{"enum":["reply","timeout","closure","unreachable","cancelled","stopped"]},"receipt":{"type":"object"},"receipt_signature":{"type":"string"},"outcome":{"enum":["acknowledged","rejected","timeout","unreachable","withdrawn"]},"note":{"type":"string"},"principal":{"type":"string"},"session_id":{"type":"string"},"reply_token":{"type":"string"}}},
   Stopped: {"type":"object","required":["session_id","reason"],"properties":{"session_id":{"type":"string"},"reason":{"enum":["user","gone","completed","errored","producer","timeout","system","ended"]}}},

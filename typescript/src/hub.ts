@@ -102,8 +102,8 @@ export class Hub {
     return new Session(invitation.sessionId, transport, this.#settings({}), joined.producer, false);
   }
 
-  /** Publishes the agent's manifest: an object, or the text that `sayso manifest sign` prints. */
-  async publishManifest(manifest: string | { readonly [member: string]: unknown }, options: SignalOption = {}): Promise<{ manifestUri: string; isVerified: boolean }> {
+  /** Publishes the agent's manifest: an object, or the text that `sayso manifest sign` prints. A hub that does not know its own URL returns none. */
+  async publishManifest(manifest: string | { readonly [member: string]: unknown }, options: SignalOption = {}): Promise<{ manifestUri: string | undefined; isVerified: boolean }> {
     const transport = await this.#connect(options.signal);
     const result = await transport.call("agent.manifest", { manifest }, options.signal);
     return { manifestUri: result.manifest_uri, isVerified: result.verified };

@@ -459,12 +459,15 @@ class Joined(TypedDict):
     producer: str
 
 
-class ManifestPublished(TypedDict):
+class _ManifestPublishedRequired(TypedDict):
+    agent_id: str
+    verified: bool
+
+
+class ManifestPublished(_ManifestPublishedRequired, total=False):
     """`ManifestPublished` of the agent API."""
 
-    agent_id: str
     manifest_uri: str
-    verified: bool
 
 
 class _ProblemRequired(TypedDict):
@@ -568,7 +571,7 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
     "Reply": {"type": "object", "properties": {"status": {"enum": ["pending", "resolved", "stopped"]}, "decision": {"enum": ["accept", "reject"]}, "response": {"type": ["string", "boolean", "number"]}, "by": {"enum": ["reply", "timeout", "closure", "unreachable", "cancelled", "stopped"]}, "receipt": {"type": "object"}, "receipt_signature": {"type": "string"}, "outcome": {"enum": ["acknowledged", "rejected", "timeout", "unreachable", "withdrawn"]}, "note": {"type": "string"}, "principal": {"type": "string"}}, "required": ["status"]},
     "Invitation": {"type": "object", "properties": {"session_id": {"type": "string"}, "producer": {"type": "string"}, "invitation": {"type": "string"}, "expires_at": {"type": "string"}}, "required": ["session_id", "producer", "invitation", "expires_at"]},
     "Joined": {"type": "object", "properties": {"session_id": {"type": "string"}, "producer": {"type": "string"}}, "required": ["session_id", "producer"]},
-    "ManifestPublished": {"type": "object", "properties": {"agent_id": {"type": "string"}, "manifest_uri": {"type": "string"}, "verified": {"type": "boolean"}}, "required": ["agent_id", "manifest_uri", "verified"]},
+    "ManifestPublished": {"type": "object", "properties": {"agent_id": {"type": "string"}, "manifest_uri": {"type": "string"}, "verified": {"type": "boolean"}}, "required": ["agent_id", "verified"]},
     "Followed": {"type": "object", "properties": {"session_id": {"type": "string"}, "state": {"type": "string"}}, "required": ["session_id"]},
     "Resolved": {"type": "object", "properties": {"status": {"enum": ["pending", "resolved", "stopped"]}, "decision": {"enum": ["accept", "reject"]}, "response": {"type": ["string", "boolean", "number"]}, "by": {"enum": ["reply", "timeout", "closure", "unreachable", "cancelled", "stopped"]}, "receipt": {"type": "object"}, "receipt_signature": {"type": "string"}, "outcome": {"enum": ["acknowledged", "rejected", "timeout", "unreachable", "withdrawn"]}, "note": {"type": "string"}, "principal": {"type": "string"}, "session_id": {"type": "string"}, "reply_token": {"type": "string"}}, "required": ["status", "session_id", "reply_token"]},
     "Stopped": {"type": "object", "properties": {"session_id": {"type": "string"}, "reason": {"enum": ["user", "gone", "completed", "errored", "producer", "timeout", "system", "ended"]}}, "required": ["session_id", "reason"]},

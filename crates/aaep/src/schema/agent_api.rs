@@ -218,7 +218,7 @@ const SMALL_SCHEMAS: [(&str, &str); 17] = [
     ("SignedManifest", r#"{"type":"string","description":"A compact JWS."}"#),
     (
         "ManifestPublished",
-        r#"{"type":"object","properties":{"agent_id":{"type":"string"},"manifest_uri":{"type":"string","format":"uri"},"verified":{"type":"boolean"}},"required":["agent_id","manifest_uri","verified"]}"#,
+        r#"{"type":"object","properties":{"agent_id":{"type":"string"},"manifest_uri":{"type":"string","format":"uri"},"verified":{"type":"boolean"}},"required":["agent_id","verified"]}"#,
     ),
     (
         "Problem",
