@@ -45,8 +45,8 @@ pub struct DeliveryGroupId(pub u64);
 impl DeliveryGroupId {
     const SHARD_SHIFT: u32 = 48;
 
-    /// Returns the id before the first id of a shard.
-    pub(crate) fn first_of(shard: u16) -> Self {
+    /// Returns the id before the first id of a shard. No group has it.
+    pub fn first_of(shard: u16) -> Self {
         Self(u64::from(shard) << Self::SHARD_SHIFT)
     }
 

@@ -129,10 +129,10 @@ impl OutputSplitter {
             let mut table = lock(&self.listeners);
             outputs.retain_mut(|output| table.route(output, &mut remote));
         }
-        current.apply(outputs);
         for (node, outputs) in remote {
             self.sessions.send_outputs(node, slot.shard(), &outputs);
         }
+        current.apply(outputs);
     }
 }
 

@@ -28,6 +28,12 @@ impl NodeNumber {
         (Self(u32::try_from(id >> Self::SHIFT).unwrap_or_default()), id & Self::OWN_MASK)
     }
 
+    /// Makes the id of a listener distinct from those of other nodes.
+    pub(super) fn distinct_listener(self, ListenerId(mut id): ListenerId) -> ListenerId {
+        self.distinct(&mut id);
+        ListenerId(id)
+    }
+
     fn distinct(self, id: &mut u64) {
         *id = (*id & Self::OWN_MASK) | (u64::from(self.0) << Self::SHIFT);
     }

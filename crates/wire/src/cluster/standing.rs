@@ -98,6 +98,13 @@ impl Standing {
         self.listeners.iter().map(|(id, listener)| (*id, &listener.subscription))
     }
 
+    /// Returns the commands that detach everything from an owner.
+    pub(super) fn departures(&self) -> Vec<HubCommand> {
+        let detach = |listener: &ListenerId| HubCommand::Detach { listener: *listener, is_too_slow: false };
+        let disconnect = |id: &AgentConnectionId| HubCommand::DisconnectAgent { connection: *id };
+        self.listeners.keys().map(detach).chain(self.connections.keys().map(disconnect)).collect()
+    }
+
     /// Records what an output changes. If it is the reply to a repair, returns what it means.
     pub(super) fn note_output(
         &mut self,
