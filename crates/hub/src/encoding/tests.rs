@@ -72,7 +72,9 @@ fn principal() -> BoxedStrategy<Principal> {
     let sign_in = (any::<[u8; 16]>(), millis()).prop_map(|(id, expires_at)| SignIn { id, expires_at });
     let scope = prop::collection::vec("(agent|person):[a-z]{1,5}", 0..4).prop_map(|entries| {
         let mut scope = Scope::default();
-        entries.iter().for_each(|entry| scope.add(entry).unwrap());
+        for entry in &entries {
+            scope.add(entry).unwrap();
+        }
         scope
     });
     let rest = (prop::option::of(millis()), prop::option::of(sign_in), naming);

@@ -1,7 +1,7 @@
 //! The router of a node: all shards as the node sees them, and the connections to and from other nodes.
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -62,6 +62,7 @@ pub(super) struct RouterState {
     /// One lock for each shard, held while it starts, stops or changes its owner.
     changes: Vec<Mutex<()>>,
     connections: AtomicU64,
+    is_draining: AtomicBool,
 }
 
 impl RouterState {
@@ -107,6 +108,7 @@ impl ShardRouter {
             peers: Mutex::default(),
             changes: map.all().iter().map(|_| Mutex::default()).collect(),
             connections: AtomicU64::new(0),
+            is_draining: AtomicBool::new(false),
         });
         runtime.spawn(expire_requests(Arc::downgrade(&state), replies));
         Ok((Self(state), hub.with_manifests_of_shards()))
@@ -207,6 +209,11 @@ impl ShardRouter {
         true
     }
 
+    /// States whether the node gives its shards away, so that load balancers send no more requests to it.
+    pub fn set_draining(&self, is_draining: bool) {
+        self.0.is_draining.store(is_draining, Ordering::Relaxed);
+    }
+
     /// Returns where each shard runs.
     pub fn locations(&self) -> Vec<ShardLocation> {
         self.0.slots.iter().map(|slot| slot.location()).collect()
@@ -219,6 +226,9 @@ impl ShardRouter {
 
     /// Whether requests for every shard can be handled. The error names the shards that run nowhere or cannot be reached.
     pub fn readiness(&self) -> Result<(), String> {
+        if self.0.is_draining.load(Ordering::Relaxed) {
+            return Err("This node is being drained.".to_owned());
+        }
         let locations = self.locations();
         let missing = locations.iter().enumerate().filter(|(_, location)| !is_reachable(location));
         let missing: Vec<String> = missing.map(|(shard, _)| shard.to_string()).collect();
@@ -282,12 +292,13 @@ async fn expire_requests(
             _ = interval.tick() => None,
         };
         let Some(router) = router.upgrade() else { return };
-        match reply {
-            Some((id, reply)) => router.outputs.apply_reply(id, reply),
-            None => {
-                let now = Instant::now();
-                router.slots.iter().for_each(|slot| slot.expire(now));
-            }
+        if let Some((id, reply)) = reply {
+            router.outputs.apply_reply(id, reply);
+            continue;
+        }
+        let now = Instant::now();
+        for slot in &router.slots {
+            slot.expire(now);
         }
     }
 }

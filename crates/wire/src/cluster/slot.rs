@@ -288,7 +288,9 @@ impl ShardSlot {
             }
             let is_expired = |held: &mut HeldRequest| held.until <= now;
             let expired: Vec<_> = state.held.extract_if(.., is_expired).collect();
-            expired.iter().for_each(|held| state.standing.forget_request(&held.request));
+            for held in &expired {
+                state.standing.forget_request(&held.request);
+            }
             expired.into_iter().map(|held| held.request.id).collect()
         };
         for id in expired {
@@ -339,7 +341,6 @@ impl ShardLink for ShardSlot {
                 let state = &mut *state;
                 state.held.retain_mut(|held| release_connection(&mut held.request, connection));
                 for sent in state.sent.values_mut() {
-                    sent.effect = RequestEffect::None;
                     if let Some(request) = &mut sent.request
                         && !release_connection(request, connection)
                     {
@@ -352,10 +353,11 @@ impl ShardLink for ShardSlot {
         if !state.standing.note_request(&request) {
             return true;
         }
-        if state.open_via.is_some() && state.paused_until.is_none() {
+        let expects_reply = request.command.expects_reply();
+        if state.open_via.is_some() && (state.paused_until.is_none() || !expects_reply) {
             return state.send(self.shard, request);
         }
-        if !request.command.expects_reply() {
+        if !expects_reply {
             // What the request ends is not set up at the next owner.
             return true;
         }

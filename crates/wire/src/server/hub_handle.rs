@@ -155,16 +155,14 @@ impl HubHandle {
 
     /// Finds a manifest that the hub publishes, by its file name.
     pub(crate) async fn find_manifest(&self, file_name: &str) -> HubReply {
-        match &self.manifests {
-            Some(manifests) => manifests.get(file_name).map_or(HubReply::NotFound, |manifest| {
-                let document = &manifest.document;
-                HubReply::ManifestFound { json: document.json.clone(), signed: document.signed.clone() }
-            }),
-            None => {
-                let command = HubCommand::FindManifest { file_name: file_name.to_owned() };
-                self.ask(Principal::local(), command).await
-            }
-        }
+        let Some(manifests) = &self.manifests else {
+            let command = HubCommand::FindManifest { file_name: file_name.to_owned() };
+            return self.ask(Principal::local(), command).await;
+        };
+        manifests.get(file_name).map_or(HubReply::NotFound, |manifest| {
+            let document = &manifest.document;
+            HubReply::ManifestFound { json: document.json.clone(), signed: document.signed.clone() }
+        })
     }
 
     /// Sends a command to the hub and waits for its reply. Dropping the future cancels the wait.

@@ -177,6 +177,14 @@ async fn a_request_for_a_shard_without_an_owner_is_refused_after_a_time_limit() 
     assert_eq!(reply, HubReply::Unavailable(Unavailable::NoOwner));
     let missing = cluster.nodes[0].router.readiness().unwrap_err();
     assert!(missing.contains("0, 1, 2"), "{missing}");
+    let cluster = Cluster::start(1).await;
+    for shard in 0..SHARDS {
+        cluster.place(shard, 0);
+    }
+    let router = &cluster.nodes[0].router;
+    assert_eq!(router.readiness(), Ok(()));
+    router.set_draining(true);
+    assert!(router.readiness().unwrap_err().contains("drained"));
 }
 
 #[tokio::test]
