@@ -13,8 +13,8 @@ use seal::{Digest, UnixMillis};
 
 use super::*;
 use crate::command::{
-    AgentNotice, ClosedItem, EndReason, HandoffOutcome, HandoffResult, HubReply, LimitReached, MalformedRequest,
-    QuestionOutcome, ReplacedCallId, SubscriberMessage, TurnOutput, Unavailable,
+    AgentNotice, ClosedItem, EndReason, HandoffOutcome, HandoffResult, HubReply, LimitReached,
+    MalformedRequest, QuestionOutcome, ReplacedCallId, SubscriberMessage, TurnOutput, Unavailable,
 };
 use crate::delivery::{CloseReason, Frame, OrderingClass};
 use crate::{AgentConnectionId, AgentNaming, DeliveryGroupId, ListenerId, Role, Scope, SignIn};
@@ -29,8 +29,8 @@ const CONSENT_MESSAGES: [&str; 6] = [
     r#"{"type":"clarification.reply","reply_token":"rpl_1","response":2.5,"subscription_id":"sub_1","timestamp":"2026-11-19T20:00:00Z","confidence":0.5}"#,
     r#"{"type":"sayso:deadline.extend","reply_token":"rpl_1","subscription_id":"sub_1","timestamp":"2026-11-19T20:00:00Z","seconds":30}"#,
     r#"{"type":"sayso:session.stop","session_id":"sess_1","subscription_id":"sub_1","timestamp":"2026-11-19T20:00:00Z"}"#,
-    r#"{"type":"handoff.acknowledge","reply_token":"rpl_1","subscription_id":"sub_1","timestamp":"2026-11-19T20:00:00Z","note":"I do it."}"#,
-    r#"{"type":"handoff.reject","reply_token":"rpl_1","subscription_id":"sub_1","timestamp":"2026-11-19T20:00:00Z"}"#,
+    r#"{"type":"sayso:handoff.acknowledge","reply_token":"rpl_1","subscription_id":"sub_1","timestamp":"2026-11-19T20:00:00Z","note":"I do it."}"#,
+    r#"{"type":"sayso:handoff.reject","reply_token":"rpl_1","subscription_id":"sub_1","timestamp":"2026-11-19T20:00:00Z"}"#,
 ];
 
 const RECEIPT: &str = r#"{"agent_id":"bank","asked_at":"2026-11-19T20:00:00.000Z","by":"stopped","deadline":"2026-11-19T20:01:00.000Z","decision":"reject","event_id":"evt_1","reply_token":"rpl_1","resolved_at":"2026-11-19T20:00:30.000Z","session_id":"sess_1","type":"sayso:receipt"}"#;
@@ -78,17 +78,27 @@ fn principal() -> BoxedStrategy<Principal> {
         scope
     });
     let rest = (prop::option::of(millis()), prop::option::of(sign_in), naming);
-    (text(), prop::sample::select(Role::ALL.to_vec()), optional_text(), scope, any::<bool>(), prop::option::of(digest()), rest)
-        .prop_map(|(name, role, agent_id, scope, is_local, token_digest, (expires_at, sign_in, naming))| Principal {
-            name: name.into(),
-            role,
-            agent_id: agent_id.map(Into::into),
-            scope: Arc::new(scope),
-            is_local,
-            token_digest,
-            expires_at,
-            sign_in,
-            naming,
+    (
+        text(),
+        prop::sample::select(Role::ALL.to_vec()),
+        optional_text(),
+        scope,
+        any::<bool>(),
+        prop::option::of(digest()),
+        rest,
+    )
+        .prop_map(|(name, role, agent_id, scope, is_local, token_digest, (expires_at, sign_in, naming))| {
+            Principal {
+                name: name.into(),
+                role,
+                agent_id: agent_id.map(Into::into),
+                scope: Arc::new(scope),
+                is_local,
+                token_digest,
+                expires_at,
+                sign_in,
+                naming,
+            }
         })
         .boxed()
 }
@@ -200,8 +210,11 @@ fn simple_command() -> BoxedStrategy<HubCommand> {
                 _ => HubCommand::Join { session, body, idempotency_key },
             }
         }),
-        (session(), token(), millis())
-            .prop_map(|(session, token, until)| HubCommand::Wait { session, token, until }),
+        (session(), token(), millis()).prop_map(|(session, token, until)| HubCommand::Wait {
+            session,
+            token,
+            until
+        }),
         (session(), token()).prop_map(|(session, token)| HubCommand::Withdraw { session, token }),
         any::<u64>().prop_map(|id| HubCommand::CancelWait { request: RequestId(id) }),
         session().prop_map(|session| HubCommand::Follow { session }),
@@ -346,7 +359,11 @@ fn replies() -> Vec<HubReply> {
         },
         HubReply::SessionJoined { session_id: session_id.clone(), producer: "post".into() },
         HubReply::SessionFollowed { session_id, state: AgentState::parse("auditing") },
-        HubReply::EventsPublished { event_ids: vec!["evt_1".into()], replaced_call_ids: vec![replaced], closed },
+        HubReply::EventsPublished {
+            event_ids: vec!["evt_1".into()],
+            replaced_call_ids: vec![replaced],
+            closed,
+        },
         HubReply::QuestionOpened { reply_token, deadline: at },
         HubReply::QuestionPending,
         HubReply::RuleViolations(findings()),
@@ -377,7 +394,8 @@ fn outputs() -> Vec<TurnOutput> {
         Frame::close("sub_1", CloseReason::SlowConsumer),
     ]
     .map(Arc::new);
-    let (listener, group, connection) = (ListenerId(3), DeliveryGroupId(1 << 48), AgentConnectionId(u64::MAX));
+    let (listener, group, connection) =
+        (ListenerId(3), DeliveryGroupId(1 << 48), AgentConnectionId(u64::MAX));
     let mut outputs: Vec<_> =
         replies().into_iter().map(|reply| TurnOutput::Reply(RequestId(1 << 40), reply)).collect();
     let (of_session, of_token) = (session.clone(), token.clone());
@@ -438,7 +456,10 @@ fn an_output_survives_its_encoding() {
 #[test]
 fn an_error_arrives_with_the_same_text() {
     let errors = [
-        HubReply::Malformed(MalformedRequest::NoTool { member: "arguments", misspelled: Some("tol".to_owned()) }),
+        HubReply::Malformed(MalformedRequest::NoTool {
+            member: "arguments",
+            misspelled: Some("tol".to_owned()),
+        }),
         HubReply::LimitReached(LimitReached::SessionsPerPrincipal { max: 3 }),
         HubReply::Unavailable(Unavailable::ReadFailed(Arc::new(journal::JournalError::Full))),
     ];

@@ -10,10 +10,10 @@ use hub::{ListenerId, Principal};
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::RouterLimits;
 use super::hosted::HostedShard;
 use super::peer::Peer;
 use super::standing::{RepairResult, RequestEffect, Standing};
-use super::RouterLimits;
 use crate::fanout::FanoutCommand;
 use crate::server::{ShardLink, ShardOutputs};
 
@@ -466,9 +466,6 @@ impl CurrentOwner<'_> {
                     RepairResult::None => return true,
                     RepairResult::Done => {}
                     RepairResult::Close(listener) => further.push(TurnOutput::Close(listener)),
-                    RepairResult::Notify(connection, notice) => {
-                        further.push(TurnOutput::Notify(connection, notice));
-                    }
                 }
                 false
             });

@@ -1,8 +1,8 @@
 //! What listeners and agent connections of this node have in one shard, so that it can be set up again at the shard's next
 //! owner.
 
-use aaep::{ReplyToken, SessionId, SubscriptionId, UnixMillis};
-use hub::command::{AgentNotice, EndReason, HubCommand, HubReply, Request, RequestId, TurnOutput};
+use aaep::{ReplyToken, SessionId, SubscriptionId};
+use hub::command::{AgentNotice, HubCommand, HubReply, Request, RequestId, TurnOutput};
 use hub::{AgentConnectionId, ListenerId, Principal};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -31,15 +31,17 @@ enum ListenerStart {
 
 struct FollowedSession {
     principal: Principal,
-    /// The questions and hand-offs that the connection opened and that are not resolved yet.
-    open: FxHashSet<ReplyToken>,
+    /// The questions and hand-offs whose outcomes the connection has received. A new owner sends all outcomes again.
+    reported: FxHashSet<ReplyToken>,
 }
+
+/// Maximum number of outcomes that are remembered for each session and connection. Beyond it, outcomes may arrive twice after a
+/// move.
+const MAX_REPORTED: usize = 1_024;
 
 enum Repair {
     Attach(ListenerId),
-    Follow(AgentConnectionId, SessionId),
-    /// Asks for the outcome of a question, which may have been resolved while the connection followed nothing.
-    FindOutcome(AgentConnectionId, SessionId, ReplyToken),
+    Follow,
 }
 
 /// What the reply to a request decides.
@@ -91,7 +93,9 @@ impl Standing {
                 return true;
             }
             HubCommand::Detach { listener, .. } => return self.listeners.remove(listener).is_some(),
-            HubCommand::DisconnectAgent { connection } => return self.connections.remove(connection).is_some(),
+            HubCommand::DisconnectAgent { connection } => {
+                return self.connections.remove(connection).is_some();
+            }
             _ => return true,
         };
         let standing = StandingListener {
@@ -129,11 +133,7 @@ impl Standing {
     }
 
     /// Records what an output changes. If it is the reply to a repair, returns what it means.
-    pub(super) fn note_output(
-        &mut self,
-        output: &TurnOutput,
-        effect: &RequestEffect,
-    ) -> RepairResult {
+    pub(super) fn note_output(&mut self, output: &TurnOutput, effect: &RequestEffect) -> RepairResult {
         match output {
             TurnOutput::Reply(id, reply) => {
                 if let Some(repair) = self.repairs.remove(id) {
@@ -155,7 +155,11 @@ impl Standing {
             TurnOutput::Close(listener) => {
                 self.listeners.remove(listener);
             }
-            TurnOutput::Notify(connection, notice) => self.note_notice(*connection, notice),
+            TurnOutput::Notify(connection, notice) => {
+                if !self.note_notice(*connection, notice) {
+                    return RepairResult::Done;
+                }
+            }
             _ => {}
         }
         RepairResult::None
@@ -174,27 +178,29 @@ impl Standing {
         let Some(session) = session else { return };
         // The connection may have been closed meanwhile.
         let Some(of_connection) = self.connections.get_mut(&request.connection) else { return };
-        let followed = of_connection
-            .entry(session.clone())
-            .or_insert_with(|| FollowedSession { principal: request.principal.clone(), open: FxHashSet::default() });
-        if let HubReply::QuestionOpened { reply_token, .. } = reply {
-            followed.open.insert(reply_token.clone());
-        }
+        of_connection.entry(session.clone()).or_insert_with(|| FollowedSession {
+            principal: request.principal.clone(),
+            reported: FxHashSet::default(),
+        });
     }
 
-    fn note_notice(&mut self, connection: AgentConnectionId, notice: &AgentNotice) {
-        let Some(sessions) = self.connections.get_mut(&connection) else { return };
+    /// Records a notice. Returns `false` if the connection has received it already.
+    fn note_notice(&mut self, connection: AgentConnectionId, notice: &AgentNotice) -> bool {
+        let Some(sessions) = self.connections.get_mut(&connection) else { return true };
         match notice {
             AgentNotice::QuestionResolved { session, token, .. }
             | AgentNotice::HandoffResolved { session, token, .. } => {
-                if let Some(followed) = sessions.get_mut(session) {
-                    followed.open.remove(token);
+                let Some(followed) = sessions.get_mut(session) else { return true };
+                if followed.reported.len() >= MAX_REPORTED {
+                    followed.reported.clear();
                 }
+                followed.reported.insert(token.clone())
             }
             AgentNotice::SessionEnded { session, .. } => {
                 sessions.remove(session);
+                true
             }
-            _ => {}
+            _ => true,
         }
     }
 
@@ -232,61 +238,21 @@ impl Standing {
                 let command = Box::new(HubCommand::Follow { session: session.clone() });
                 let command = HubCommand::OnConnection { connection: *connection, command };
                 let request = Request { id: next_id(), principal: followed.principal.clone(), command };
-                self.repairs.insert(request.id, Repair::Follow(*connection, session.clone()));
+                self.repairs.insert(request.id, Repair::Follow);
                 requests.push(request);
-                for token in &followed.open {
-                    let (session, token) = (session.clone(), token.clone());
-                    let repair = Repair::FindOutcome(*connection, session.clone(), token.clone());
-                    let command = HubCommand::Wait { session, token, until: UnixMillis::MIN };
-                    let request = Request { id: next_id(), principal: followed.principal.clone(), command };
-                    self.repairs.insert(request.id, repair);
-                    requests.push(request);
-                }
             }
         }
         requests
     }
 
     fn finish_repair(&mut self, repair: Repair, reply: &HubReply) -> RepairResult {
-        match (repair, reply) {
-            (Repair::Attach(_), HubReply::Done) => RepairResult::Done,
-            (Repair::Attach(listener), _) => {
+        match repair {
+            Repair::Attach(listener) if *reply != HubReply::Done => {
                 self.listeners.remove(&listener);
                 RepairResult::Close(listener)
             }
-            (_, HubReply::Unavailable(_) | HubReply::QuestionPending | HubReply::SessionFollowed { .. }) => {
-                RepairResult::Done
-            }
-            (Repair::Follow(connection, session), _) => {
-                let sessions = self.connections.get_mut(&connection);
-                // The outcomes of its questions are still on their way.
-                let has_ended = sessions.is_some_and(|sessions| sessions.contains_key(&session));
-                if !has_ended {
-                    return RepairResult::Done;
-                }
-                RepairResult::Notify(
-                    connection,
-                    AgentNotice::SessionEnded { session, reason: EndReason::Unknown },
-                )
-            }
-            (Repair::FindOutcome(connection, session, token), reply) => {
-                let sessions = self.connections.get_mut(&connection);
-                let followed = sessions.and_then(|sessions| sessions.get_mut(&session));
-                if !followed.is_some_and(|followed| followed.open.remove(&token)) {
-                    return RepairResult::Done;
-                }
-                match reply {
-                    HubReply::QuestionResolved(outcome) => RepairResult::Notify(
-                        connection,
-                        AgentNotice::QuestionResolved { session, token, outcome: outcome.clone() },
-                    ),
-                    HubReply::HandoffResolved(outcome) => RepairResult::Notify(
-                        connection,
-                        AgentNotice::HandoffResolved { session, token, outcome: outcome.clone() },
-                    ),
-                    _ => RepairResult::Done,
-                }
-            }
+            // The owner itself sends the outcomes that a connection has missed.
+            Repair::Attach(_) | Repair::Follow => RepairResult::Done,
         }
     }
 }
@@ -295,10 +261,8 @@ impl Standing {
 pub(super) enum RepairResult {
     /// The output is not the reply to a repair.
     None,
-    /// The repair is complete.
+    /// The output is of no use to anybody else.
     Done,
     /// The listener cannot be attached again, so it must be disconnected.
     Close(ListenerId),
-    /// The agent connection missed this notice.
-    Notify(AgentConnectionId, AgentNotice),
 }

@@ -288,10 +288,9 @@ async fn agent_manifest_response(
 ) -> Result<HttpResponse, HttpResponse> {
     match server.hub.find_manifest(file_name).await {
         HubReply::ManifestFound { json, signed } => Ok(manifest_response(head, &json, signed.as_deref())),
-        HubReply::NotFound => Err(HttpResponse::problem(
-            StatusCode::NotFound,
-            "The hub publishes no manifest of this agent.",
-        )),
+        HubReply::NotFound => {
+            Err(HttpResponse::problem(StatusCode::NotFound, "The hub publishes no manifest of this agent."))
+        }
         reply => Err(reply_to_response(&reply, StatusCode::Ok)),
     }
 }

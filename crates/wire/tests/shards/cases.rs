@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use wire::fanout::ListenerSink;
 
 use support::{
-    Listener, NoSubscriptions, SHARDS, memory_journals, next_chunk, output, people, principal, start, start_body,
+    Listener, NoSubscriptions, SHARDS, limit, memory_journals, next_chunk, output, people, principal, start, start_body,
     subscribe, summary, testing_question,
 };
 
@@ -208,12 +208,12 @@ async fn limits_hold_for_all_shards_together() {
     for person in &people {
         first = Some(start(&hub, &bank, person).await);
     }
-    let refusal = HubReply::LimitReached(LimitReached::SessionsPerPrincipal { max: 3 });
-    assert_eq!(start_for(&bank, "anybody").await, refusal);
+    let refusal = LimitReached::SessionsPerPrincipal { max: 3 };
+    assert_eq!(limit(&start_for(&bank, "anybody").await), refusal.to_string());
     for person in people.iter().take(2) {
         start(&hub, &post, person).await;
     }
-    assert_eq!(start_for(&post, &people[2]).await, HubReply::LimitReached(LimitReached::Sessions));
+    assert_eq!(limit(&start_for(&post, &people[2]).await), LimitReached::Sessions.to_string());
     // A session that has ended no longer counts.
     let session = first.unwrap();
     let end = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
@@ -229,7 +229,7 @@ async fn limits_hold_for_all_shards_together() {
     let request =
         r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"test","capabilities":{}}"#;
     let reply = hub.ask(eve, HubCommand::subscribe(Message::parse(request))).await;
-    assert_eq!(reply, HubReply::LimitReached(LimitReached::Subscriptions));
+    assert_eq!(limit(&reply), LimitReached::Subscriptions.to_string());
 }
 
 #[tokio::test]

@@ -11,8 +11,8 @@ use tokio::task::{AbortHandle, JoinSet};
 use wire::cluster::{RouterLimits, ShardLocation};
 
 use super::support::{
-    Listener, Node, SHARDS, core, memory_journals, next_chunk, output, patient_limits, people, principal, start,
-    subscribe, wait_until,
+    Listener, Node, SHARDS, core, memory_journals, next_chunk, output, patient_limits, people, principal,
+    start, subscribe, wait_until,
 };
 
 async fn start_owner() -> Node {
@@ -192,8 +192,7 @@ async fn a_node_that_does_not_answer_counts_as_dead() {
     let owner = start_owner().await;
     // The owner sends a heartbeat only twice a second, so the front considers it dead.
     front.run_at(0, &owner);
-    let is_reachable =
-        || matches!(front.router.locations()[0], ShardLocation::At { is_reachable: true, .. });
+    let is_reachable = || matches!(front.router.locations()[0], ShardLocation::At { is_reachable: true, .. });
     wait_until("the owner was never reached", is_reachable).await;
     wait_until("the owner never counts as dead", || !is_reachable()).await;
 }

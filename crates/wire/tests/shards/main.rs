@@ -49,10 +49,7 @@ mod on_another_node {
         }
     }
 
-    async fn start_hub_with(
-        limits: &HubLimits,
-        journals: impl Iterator<Item = Box<dyn Journal>>,
-    ) -> TestHub {
+    async fn start_hub_with(limits: &HubLimits, journals: impl Iterator<Item = Box<dyn Journal>>) -> TestHub {
         let (front, owner) = (Node::start("front").await, Node::start("owner").await);
         let shards = Shard::all_of(ShardMap::new(support::SHARDS)).into_iter();
         for (shard, journal) in shards.zip(journals) {

@@ -162,7 +162,9 @@ async fn requests_wait_until_a_shard_has_an_owner_again() {
     cluster.place(1, 1);
     held.await.unwrap();
     assert_eq!(cluster.nodes[1].router.locations()[1], ShardLocation::Here);
-    assert!(matches!(&cluster.nodes[0].router.locations()[1], ShardLocation::At { node, .. } if node == "node-1"));
+    assert!(
+        matches!(&cluster.nodes[0].router.locations()[1], ShardLocation::At { node, .. } if node == "node-1")
+    );
     let reply = cluster.hub(0).ask(agent, follow(&session)).await;
     assert!(matches!(reply, HubReply::SessionFollowed { .. }), "{reply:?}");
 }
@@ -207,10 +209,13 @@ async fn a_question_is_answered_across_nodes_and_a_wait_survives_a_move() {
     let id = subscribe(cluster.hub(2), &ada, None).await;
     let mut listener = Listener::attach(cluster.hub(2), &ada, &id, None).await;
     let session = start(cluster.hub(1), &agent, &people()[1]).await;
-    for (reason, from, to) in [(ShardStop::GivenAway, 0, 1), (ShardStop::Lost, 1, 2), (ShardStop::GivenAway, 2, 0)] {
+    for (reason, from, to) in
+        [(ShardStop::GivenAway, 0, 1), (ShardStop::Lost, 1, 2), (ShardStop::GivenAway, 2, 0)]
+    {
         let reply = cluster.hub(1).ask(agent.clone(), ask(&session)).await;
         let HubReply::QuestionOpened { reply_token: token, .. } = reply else { panic!("{reply:?}") };
-        let wait = HubCommand::Wait { session: session.clone(), token: token.clone(), until: UnixMillis::MAX };
+        let wait =
+            HubCommand::Wait { session: session.clone(), token: token.clone(), until: UnixMillis::MAX };
         let (hub, waiting_agent) = (cluster.hub(1).clone(), agent.clone());
         let waiting = tokio::spawn(async move { hub.ask(waiting_agent, wait).await });
         while !listener.next_text().await.contains("awaiting.confirmation") {}
@@ -238,16 +243,16 @@ async fn an_agent_connection_learns_of_an_answer_that_it_missed() {
         idempotency_key: None,
     };
     connection.submit(&agent, start).unwrap();
-    let Some(AgentMessage::Reply(_, HubReply::SessionStarted { session_id: session })) = connection.recv().await
+    let Some(AgentMessage::Reply(_, HubReply::SessionStarted { session_id: session })) =
+        connection.recv().await
     else {
         panic!("not started")
     };
     for missed in [false, true, false] {
         connection.submit(&agent, ask(&session)).unwrap();
-        let Some(AgentMessage::Reply(_, HubReply::QuestionOpened { reply_token: token, .. })) =
-            connection.recv().await
-        else {
-            panic!("not asked")
+        let asked = connection.recv().await;
+        let Some(AgentMessage::Reply(_, HubReply::QuestionOpened { reply_token: token, .. })) = asked else {
+            panic!("{asked:?}, missed: {missed}")
         };
         while !listener.next_text().await.contains("awaiting.confirmation") {}
         let (from, to) = (0, 2);
@@ -302,7 +307,8 @@ async fn a_node_that_stops_closes_only_its_own_listeners() {
         cluster.place(shard, 0);
     }
     let (ada, ben) = (principal("ada", Role::Listener, &[]), principal("ben", Role::Listener, &[]));
-    let (of_ada, of_ben) = (subscribe(cluster.hub(0), &ada, None).await, subscribe(cluster.hub(1), &ben, None).await);
+    let (of_ada, of_ben) =
+        (subscribe(cluster.hub(0), &ada, None).await, subscribe(cluster.hub(1), &ben, None).await);
     let mut here = Listener::attach(cluster.hub(0), &ada, &of_ada, None).await;
     let mut there = Listener::attach(cluster.hub(1), &ben, &of_ben, None).await;
     assert_eq!(cluster.hub(1).ask(Principal::local(), HubCommand::ShutDown).await, HubReply::Done);

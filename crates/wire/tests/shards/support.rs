@@ -195,7 +195,6 @@ pub(crate) fn summary(json: &str) -> String {
     value["summary_normal"].as_str().or(value["type"].as_str()).unwrap().to_owned()
 }
 
-
 pub(crate) fn testing_question() -> String {
     r#"{"action":"Pay 5 euros","consequence":"The money leaves your account.","risk_level":"high","irreversible":true,"default_decision":"reject","allowed_replies":["accept","reject"],"timeout_seconds":60,"summary_normal":"Pay?"}"#.to_owned()
 }
@@ -301,4 +300,10 @@ impl Journal for NoSubscriptions {
     fn size_bytes(&mut self) -> Result<u64, JournalError> {
         self.0.size_bytes()
     }
+}
+
+/// Returns which limit was reached. Another node sends only its text.
+pub(crate) fn limit(reply: &HubReply) -> String {
+    let HubReply::LimitReached(limit) = reply else { panic!("{reply:?}") };
+    limit.to_string()
 }
