@@ -67,10 +67,6 @@ pub(super) fn exposure_problems(config: &Config) -> Vec<String> {
             "grpc_listen: this sayso was built without gRPC; build it with --features grpc".to_owned(),
         ),
         (
-            config.database.is_some() && config.shards > 1,
-            "hub.shards: a hub with its journal in Postgres has one shard".to_owned(),
-        ),
-        (
             config.database.is_some() && !cfg!(feature = "postgres"),
             "journal: this sayso was built without Postgres; build it with --features postgres".to_owned(),
         ),

@@ -57,7 +57,7 @@ pub(super) fn open(config: &Config) -> Result<OpenedJournals, String> {
     }
     #[cfg(feature = "postgres")]
     if let Some(address) = &config.database {
-        return super::database_journal::open(address.expose(), config, map);
+        return super::database_journal::open(address.expose(), config);
     }
     super::create_data_dir(&config.data)?;
     let first_path = config.data.join(JOURNAL_FILE_NAME);

@@ -219,19 +219,38 @@ impl ShardLease {
     pub fn release(&self) {
         self.0.release();
     }
+
+    /// Releases all shards of a hub at once, as [`release`](Self::release) does one.
+    pub fn release_all(leases: &[Self]) {
+        let Some(Self(first)) = leases.first() else { return };
+        let is_released = |lease: &&Self| lease.0.instance == first.instance && lease.0.end();
+        let shards = leases.iter().filter(is_released).map(Self::shard).collect();
+        first.release_shards(shards);
+    }
 }
 
 impl Ownership {
     fn release(&self) {
-        if self.renewal.is_none() || self.is_lost.send_replace(true) {
+        if self.end() {
+            self.release_shards(vec![self.shard]);
+        }
+    }
+
+    /// Ends the ownership in this process. Returns whether the shard must be released.
+    fn end(&self) -> bool {
+        self.renewal.is_some() && !self.is_lost.send_replace(true)
+    }
+
+    fn release_shards(&self, shards: Vec<i32>) {
+        if shards.is_empty() {
             return;
         }
-        let (database, shard, instance) = (self.database.clone(), self.shard, self.instance);
+        let (database, instance) = (self.database.clone(), self.instance);
         let release = self.database.runtime().spawn(async move {
             let session = database.connect_async().await.ok()?;
             // The new epoch refuses a commit that is still under way.
-            let sql = format!("{RELEASE} AND id = $2");
-            session.client.execute(&sql, &[&&instance[..], &shard]).await.ok()
+            let sql = format!("{RELEASE} AND id = ANY ($2)");
+            session.client.execute(&sql, &[&&instance[..], &shards]).await.ok()
         });
         let _ = wait(release, RELEASE_TIMEOUT);
     }

@@ -252,6 +252,7 @@ impl LoadedConfig {
             is_default("retention.decisions"),
             is_default("retention.bytes"),
         );
+        self.config.has_configured_shards = !is_default("hub.shards");
         let journal_bytes = self.config.journal.max_bytes;
         let retention = &mut self.config.hub.retention;
         if has_default_bytes {
