@@ -4,55 +4,22 @@
 use std::time::Duration;
 
 #[cfg(feature = "postgres")]
-use journal::{ClusterEvent, ClusterMember, PostgresDatabase, PostgresSettings, ShardLease};
+use journal::{PostgresDatabase, PostgresSettings, ShardLease};
 
 /// The ownership of the journals in a database. Journals in files or in memory cannot lose it.
 #[derive(Default)]
 pub(super) struct JournalOwnership {
     #[cfg(feature = "postgres")]
     leases: Vec<ShardLease>,
-    /// The cluster node that acquired the journal.
-    #[cfg(feature = "postgres")]
-    member: Option<tokio::sync::Mutex<ClusterMember>>,
 }
 
 /// How the ownership of a journal ends.
 pub(super) enum OwnershipEnd {
     /// Another hub has taken the journal, or may have.
     Lost(String),
-    /// An operator has asked the node to give the journal away.
+    /// An operator has asked the node of a cluster to give its shards away.
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only a cluster has nodes"))]
     GivenAway,
-}
-
-#[cfg(feature = "postgres")]
-impl JournalOwnership {
-    /// Returns the ownership of a journal that a cluster node has acquired.
-    pub(super) fn of_member(lease: ShardLease, member: ClusterMember) -> Self {
-        Self { leases: vec![lease], member: Some(tokio::sync::Mutex::new(member)) }
-    }
-
-    /// Returns a future that is ready when the cluster node gives the journal away or its lease has ended.
-    async fn stopped_by_cluster(&self) -> OwnershipEnd {
-        let Some(member) = &self.member else { return std::future::pending().await };
-        loop {
-            match member.lock().await.next_event().await {
-                Some(ClusterEvent::Stop(_, cluster::StopReason::GivenAway)) => {
-                    return OwnershipEnd::GivenAway;
-                }
-                Some(ClusterEvent::Stop(_, cluster::StopReason::LeaseEnded)) => {
-                    return OwnershipEnd::Lost(
-                        "this node could not renew its lease in time, so another node may have taken over"
-                            .to_owned(),
-                    );
-                }
-                Some(ClusterEvent::NameTaken) => {
-                    return OwnershipEnd::Lost("another node uses the name of this one".to_owned());
-                }
-                Some(_) => {}
-                None => return std::future::pending().await,
-            }
-        }
-    }
 }
 
 impl JournalOwnership {
@@ -60,29 +27,17 @@ impl JournalOwnership {
     pub(super) async fn ended(&self) -> OwnershipEnd {
         #[cfg(feature = "postgres")]
         if !self.leases.is_empty() {
-            return tokio::select! {
-                shard = first_lost(&self.leases) => {
-                    OwnershipEnd::Lost(journal::JournalError::OwnershipLost { shard }.to_string())
-                }
-                end = self.stopped_by_cluster() => end,
-            };
+            let shard = first_lost(&self.leases).await;
+            return OwnershipEnd::Lost(journal::JournalError::OwnershipLost { shard }.to_string());
         }
         std::future::pending().await
     }
 
-    /// Releases the journal, so that another hub can open it at once. This one can no longer write.
-    #[cfg_attr(
-        not(feature = "postgres"),
-        expect(clippy::unused_async, clippy::unused_self, reason = "only a lease is released")
-    )]
-    pub(super) async fn release(&self) {
+    /// Releases the journals, so that another hub can open them at once. This one can no longer write.
+    #[cfg_attr(not(feature = "postgres"), expect(clippy::unused_self, reason = "only leases are released"))]
+    pub(super) fn release(&self) {
         #[cfg(feature = "postgres")]
-        {
-            if let Some(member) = &self.member {
-                leave(&mut *member.lock().await, self.leases.first().map(ShardLease::shard)).await;
-            }
-            ShardLease::release_all(&self.leases);
-        }
+        ShardLease::release_all(&self.leases);
     }
 }
 
@@ -97,31 +52,6 @@ async fn first_lost(leases: &[ShardLease]) -> i32 {
         lost.map_or(std::task::Poll::Pending, std::task::Poll::Ready)
     })
     .await
-}
-
-/// How long a node that stops waits until the database has released its journal. If it does not answer, the lease ends by
-/// itself.
-#[cfg(feature = "postgres")]
-const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Makes a node leave the cluster. `shard` is the one that it has just stopped.
-#[cfg(feature = "postgres")]
-pub(super) async fn leave(member: &mut ClusterMember, shard: Option<i32>) {
-    member.leave();
-    if let Some(shard) = shard {
-        member.report_stopped(shard);
-    }
-    let left = async {
-        loop {
-            match member.next_event().await {
-                None | Some(ClusterEvent::Left) => return,
-                Some(ClusterEvent::Start(lease)) => member.report_stopped(lease.shard()),
-                Some(ClusterEvent::Stop(shard, _)) => member.report_stopped(shard),
-                Some(_) => {}
-            }
-        }
-    };
-    let _ = tokio::time::timeout(LEAVE_TIMEOUT, left).await;
 }
 
 /// Number of shards of a new database that only one hub uses.
@@ -178,6 +108,6 @@ pub(super) fn open(address: &str, config: &super::Config) -> Result<super::Opene
         journals: journals.into_iter().map(|journal| Box::new(journal) as Box<dyn Journal>).collect(),
         map: hub::ShardMap::new(count),
         status: Some(status),
-        ownership: JournalOwnership { leases, member: None },
+        ownership: JournalOwnership { leases },
     })
 }

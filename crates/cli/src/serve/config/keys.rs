@@ -62,9 +62,13 @@ keys! {
     "journal_statement_timeout": Time(100, HOUR) => Time(database_statement_timeout),
         "How long one statement may take in the database. The requests that wait for it then get an error.";
     "cluster": Flag => Flag(cluster),
-        "Run as a node of a cluster: the nodes share the Postgres journal and the tokens in it, one of them serves agents and listeners, and another takes over when it fails. Needs a build with the feature postgres.";
+        "Run as a node of a cluster: the nodes share the Postgres journal and the tokens in it, each serves agents and listeners and runs a part of the shards, and the others take over its shards when it fails. Needs a build with the feature postgres.";
     "cluster_node": Name => OptionalName(cluster_node),
         "Name of this node, which is unique in the cluster; by default the name of the machine.";
+    "cluster_listen": Address => OptionalAddress(cluster_listen),
+        "Address on which the other nodes of the cluster reach this one; port 0 picks a free port. By default a free port on loopback, if the hub listens on loopback.";
+    "cluster_address": Name => OptionalName(cluster_address),
+        "Host and port at which the other nodes reach this one, if they differ from those on which it listens.";
     "tokens": Path => OptionalPath(tokens),
         "Token file; by default it is in the data folder.";
     "open": Flag => Flag(open),

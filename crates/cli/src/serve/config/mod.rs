@@ -40,6 +40,10 @@ seal::defaults! {
         pub(super) cluster: bool = false,
         /// The name of this node. The default is the name of the machine.
         pub(super) cluster_node: Option<String> = None,
+        /// Where this node listens for the other nodes.
+        pub(super) cluster_listen: Option<SocketAddr> = None,
+        /// Where the other nodes reach this one, if not there.
+        pub(super) cluster_address: Option<String> = None,
         pub(super) tokens: Option<PathBuf> = None,
         pub(super) open: bool = false,
         pub(super) personal: bool = false,
