@@ -103,7 +103,8 @@ pub(super) fn join(
         let internal_address = config.cluster_address.clone().unwrap_or(bound.to_string());
         let joined = cluster_join::join(config, listener, &internal_address, hosts, tls)?;
         let Some(mut node) = joined else { return Ok(None) };
-        let changes = node.texts.token_changes.take();
+        // With --open, no token is required, so changed tokens must not be either.
+        let changes = node.texts.token_changes.take().filter(|_| !config.open);
         Ok(Some(ClusterStart {
             tokens: Some(std::mem::take(&mut node.texts.tokens)),
             signing_key: Some(node.texts.signing_key.clone()),

@@ -53,6 +53,11 @@ const SYNCHRONOUS: &str = "synchronous_standby_names=standby";
 /// How many events are acknowledged before a fault, at most, and after it, at least.
 const EVENTS_AROUND_FAULT: usize = 12;
 
+const STEP_PAUSE: Duration = Duration::from_millis(40);
+
+/// A person for each agent.
+const PEOPLE: [&str; 3] = ["ada", "ben", "marisol"];
+
 /// How often a check is repeated. Data that is really lost stays lost.
 const MAX_FAILURES: u32 = 3;
 
@@ -86,10 +91,12 @@ struct Agent {
 }
 
 impl Agent {
-    fn start(client: &TestClient) -> Self {
+    fn start((client, person): (&TestClient, &str)) -> Self {
         let subscription = client.subscribe(REPLY_CAPABILITIES);
         let mut stream = client.open_event_stream(&subscription, None);
-        let session = client.start_session();
+        // Each agent acts for another person, so the sessions are in different shards.
+        let body = format!(r#"{{"summary_normal":"Moving money.","requested_by":"user:{person}"}}"#);
+        let session = client.post("/agent/v1/sessions", &body).json_str("session_id");
         loop {
             let (kind, id, event) = stream.next();
             if kind == "session.started" && event["session_id"] == session.as_str() {
@@ -107,8 +114,9 @@ impl Agent {
             let client = &clients[node % clients.len()];
             if run_step(client, &self.session, &self.subscription, &mut self.acknowledged).is_none() {
                 node += 1;
-                std::thread::sleep(Duration::from_millis(10));
             }
+            // A listener that resumes gets a limited number of events, and then a message about the gap.
+            std::thread::sleep(STEP_PAUSE);
             count.fetch_add(self.acknowledged.events.len() - before, Ordering::SeqCst);
         }
     }
@@ -139,7 +147,7 @@ impl Campaign {
         let (fault, target) = (*self.random.choose_one(&FAULTS), self.random.below(3));
         println!("round {round}: {fault:?} {}", self.nodes[target].name);
         self.check();
-        if round.is_multiple_of(5) {
+        if round.is_multiple_of(3) {
             self.start_agents();
         }
         let clients: Vec<_> = self.nodes.iter().map(TestNode::client).collect();
@@ -232,18 +240,16 @@ impl Campaign {
         rebalance(&self.primary, &mut self.nodes);
         let clients: Vec<_> = self.nodes.iter().map(TestNode::client).collect();
         self.probes = Self::repeat(|| start_sessions(&clients[0], SHARDS));
-        let started = Self::repeat(|| {
-            let question = |(client, session): (&TestClient, &String)| {
+        self.agents = Self::repeat(|| clients.iter().zip(PEOPLE).map(Agent::start).collect());
+        for client in &clients {
+            self.unanswered.push(Self::repeat(|| {
+                let session = client.start_session();
                 let path = format!("/agent/v1/sessions/{session}/confirmations");
                 let asked = client.post(&path, SHORT_QUESTION);
                 assert_eq!(asked.status, 201, "{asked:?}");
-                (session.clone(), asked.json_str("reply_token"))
-            };
-            let questions = clients.iter().zip(&self.probes).map(question).collect::<Vec<_>>();
-            (questions, clients.iter().map(Agent::start).collect())
-        });
-        self.unanswered.extend(started.0);
-        self.agents = started.1;
+                (session, asked.json_str("reply_token"))
+            }));
+        }
     }
 
     /// Asserts that everything acknowledged is there, on another node than before.
