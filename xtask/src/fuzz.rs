@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::stage::{StageLog, cargo, command_output, in_parallel, root};
 
 /// The targets in `fuzz/`.
-const TARGETS: [&str; 8] = [
+const TARGETS: [&str; 9] = [
     "parser",
     "validator",
     "session",
@@ -18,6 +18,7 @@ const TARGETS: [&str; 8] = [
     "listener",
     "bound_arguments",
     "token_file",
+    "node_messages",
 ];
 
 /// Number of inputs for each target.

@@ -138,6 +138,12 @@ pub enum HubCommand {
         /// The manifest as JSON, or as a compact JWS.
         document: Option<String>,
     },
+    /// Asks for a manifest that the hub publishes, by its file name. The reply is `NotFound` if there is none. Any shard can
+    /// answer.
+    FindManifest {
+        /// The file name below [`MANIFEST_FOLDER`](crate::manifests::MANIFEST_FOLDER).
+        file_name: String,
+    },
     /// An agent publishes events.
     Publish {
         /// The session.
@@ -316,6 +322,7 @@ impl HubCommand {
             | Self::EndSignIn { .. }
             | Self::CheckParent { .. }
             | Self::FindResponse { .. }
+            | Self::FindManifest { .. }
             | Self::PublishManifest { .. }
             | Self::DeleteManifest
             | Self::ReplicateManifest { .. }

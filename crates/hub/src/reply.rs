@@ -53,6 +53,13 @@ pub enum HubReply {
         /// Whether it is signed with a key that the operator trusts.
         is_verified: bool,
     },
+    /// The manifest of an agent.
+    ManifestFound {
+        /// The document as its author wrote it.
+        json: String,
+        /// The signed form, if it is signed.
+        signed: Option<String>,
+    },
     /// Another token may join the session.
     InvitationCreated {
         /// The session.

@@ -90,6 +90,15 @@ impl Core {
         self.manifests.served.clone()
     }
 
+    /// Handles `HubCommand::FindManifest`.
+    pub(super) fn find_manifest(&self, file_name: &str) -> HubReply {
+        let manifest = self.manifests.served.get(file_name);
+        manifest.map_or(HubReply::NotFound, |manifest| HubReply::ManifestFound {
+            json: manifest.document.json.clone(),
+            signed: manifest.document.signed.clone(),
+        })
+    }
+
     /// Restores the manifests that agents published. If the operator no longer trusts the key that signed a manifest, it is
     /// published as unverified.
     pub(super) fn restore_manifests(

@@ -411,6 +411,7 @@ impl Core {
             HubCommand::ReplicateManifest { agent, document } => {
                 self.replicate_manifest(agent, document.as_deref())
             }
+            HubCommand::FindManifest { file_name } => self.find_manifest(file_name),
             HubCommand::Publish { session, events, idempotency_key: key } => {
                 self.publish(principal, session, events, key.as_deref(), context)
             }

@@ -241,7 +241,7 @@ impl Frame {
     }
 
     /// Creates a frame that came from another node.
-    pub(crate) fn from_form(form: FrameForm) -> Self {
+    pub(crate) fn from_form(form: &FrameForm) -> Self {
         Self {
             position: form.position,
             is_critical: form.is_critical,

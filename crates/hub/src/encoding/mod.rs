@@ -18,6 +18,8 @@
 mod blob;
 mod forms;
 mod outputs;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use serde::de::DeserializeOwned;

@@ -72,7 +72,7 @@ pub fn decode_output(bytes: &[u8]) -> Result<TurnOutput, EncodingError> {
     let OutputForm { kind, to, group, body } = decode(bytes)?;
     let (listener, group) = (ListenerId(to), DeliveryGroupId(group));
     let body = &body.0;
-    let frame = |body: &[u8]| decode::<FrameForm>(body).map(|form| Arc::new(Frame::from_form(form)));
+    let frame = |body: &[u8]| decode::<FrameForm>(body).map(|form| Arc::new(Frame::from_form(&form)));
     Ok(match kind {
         OutputKind::Reply => {
             let reply = decode(body).unwrap_or_else(|error: EncodingError| {
@@ -85,7 +85,7 @@ pub fn decode_output(bytes: &[u8]) -> Result<TurnOutput, EncodingError> {
         OutputKind::Frame => TurnOutput::Frame(group, frame(body)?),
         OutputKind::Join => {
             let JoinForm { private_frames, resume_position, origin_id } = decode(body)?;
-            let private_frames = private_frames.into_iter().map(|form| Arc::new(Frame::from_form(form)));
+            let private_frames = private_frames.iter().map(|form| Arc::new(Frame::from_form(form)));
             let private_frames = private_frames.collect();
             TurnOutput::Join { listener, group, private_frames, resume_position, origin_id }
         }

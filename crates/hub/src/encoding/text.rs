@@ -162,6 +162,7 @@ pub(crate) mod text_option {
     use super::{AsText, TextForm};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+    #[allow(clippy::ref_option, reason = "serde's signature")]
     pub(crate) fn serialize<T: TextForm, S: Serializer>(
         value: &Option<T>,
         serializer: S,

@@ -183,3 +183,79 @@ impl<S: AsyncWrite> MessageWriter<S> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::duplex;
+
+    use super::*;
+    use crate::cluster::protocol::Message;
+
+    fn request(bytes: usize) -> Message {
+        let body = vec![7; bytes].into();
+        Message::of_request(MessageKind::Request, 3, 9).with_bodies(vec![body])
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn messages_arrive_in_order_and_an_idle_connection_has_heartbeats() {
+        let limits = RouterLimits::default();
+        let (near, far) = duplex(1024);
+        let (sender, mut queue) = message_queue(&limits);
+        let (_reader, mut writer) = split(near, &limits);
+        let (mut reader, _writer) = split(far, &limits);
+        assert!(sender.send(&request(100_000)) && sender.send(&Message::of_shard(MessageKind::Started, 5)));
+        let read = async {
+            let first = reader.read().await.unwrap();
+            assert_eq!((first.kind, first.shard, first.id), (MessageKind::Request, Some(3), Some(9)));
+            assert_eq!(first.bodies[0].0.len(), 100_000);
+            assert_eq!(reader.read().await.unwrap().kind, MessageKind::Started);
+            assert_eq!(reader.read().await.unwrap().kind, MessageKind::Ping);
+            assert_eq!(sender.state.queued_bytes.load(Ordering::Acquire), 0);
+        };
+        tokio::select! {
+            () = read => {}
+            result = writer.run(&mut queue) => panic!("{result:?}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_sends_nothing_counts_as_dead() {
+        let limits = RouterLimits::default();
+        let (_near, far) = duplex(1024);
+        let (mut reader, _writer) = split(far, &limits);
+        let started = tokio::time::Instant::now();
+        assert_eq!(reader.read().await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(started.elapsed(), limits.idle_timeout);
+    }
+
+    #[tokio::test]
+    async fn a_message_that_is_too_large_or_unreadable_is_refused() {
+        let limits = RouterLimits { message_bytes: 1_000, ..RouterLimits::default() };
+        for (bytes, is_accepted) in [(500, true), (1_500, false)] {
+            let (near, far) = duplex(1024 * 1024);
+            let (_reader, mut writer) = split(near, &limits);
+            let (mut reader, _writer) = split(far, &limits);
+            writer.write(&request(bytes)).await.unwrap();
+            assert_eq!(reader.read().await.is_ok(), is_accepted, "{bytes} bytes");
+        }
+        let (mut near, far) = duplex(1024);
+        let (mut reader, _writer) = split(far, &limits);
+        near.write_all(b"\0\0\0\x04nope").await.unwrap();
+        assert_eq!(reader.read().await.unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[tokio::test]
+    async fn a_node_that_reads_too_slowly_is_disconnected() {
+        let limits = RouterLimits { queued_bytes: 10_000, ..RouterLimits::default() };
+        let (near, _far) = duplex(16);
+        let (sender, mut queue) = message_queue(&limits);
+        let (_reader, mut writer) = split(near, &limits);
+        let accepted = (0..100).take_while(|_| sender.send(&request(1_000))).count();
+        assert!((5..10).contains(&accepted), "{accepted}");
+        let error = writer.run(&mut queue).await.unwrap_err();
+        assert!(error.to_string().contains("reads too slowly"), "{error}");
+        // A single message of any size is sent if nothing else waits.
+        let (sender, _queue) = message_queue(&limits);
+        assert!(sender.send(&request(20_000)));
+    }
+}

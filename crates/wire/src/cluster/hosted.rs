@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 
-use hub::command::{HubCommand, Request, RequestId, TurnOutput};
+use hub::command::{HubCommand, HubReply, Request, RequestId, TurnOutput};
 use hub::{AgentConnectionId, Core, DeliveryGroupId, Engine, ListenerId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -23,6 +23,8 @@ pub(super) struct HostedShard {
 struct GroupTable {
     /// The listeners that are attached, or will be in a later turn.
     attached: FxHashSet<ListenerId>,
+    /// The listeners whose requests to attach have no reply yet.
+    attaching: FxHashMap<RequestId, ListenerId>,
     group_of: FxHashMap<ListenerId, DeliveryGroupId>,
     /// The number of listeners of each node in each group.
     nodes: FxHashMap<DeliveryGroupId, FxHashMap<NodeNumber, usize>>,
@@ -56,19 +58,21 @@ impl HostedShard {
     }
 
     pub(super) fn submit(&self, request: Request) -> bool {
-        self.note(&request.command);
+        self.note(&request);
         self.engine.submit(request)
     }
 
     pub(super) fn run_turn(&self, request: Request) -> bool {
-        self.note(&request.command);
+        self.note(&request);
         self.engine.run_turn(request)
     }
 
-    fn note(&self, command: &HubCommand) {
-        match command {
+    fn note(&self, request: &Request) {
+        match &request.command {
             HubCommand::Attach { listener, .. } | HubCommand::AttachFromStart { listener, .. } => {
-                lock(&self.listeners).attached.insert(*listener);
+                let mut table = lock(&self.listeners);
+                table.attached.insert(*listener);
+                table.attaching.insert(request.id, *listener);
             }
             HubCommand::Detach { listener, .. } => lock(&self.listeners).remove(*listener),
             _ => {}
@@ -163,6 +167,13 @@ impl GroupTable {
             _ => return true,
         };
         match &*output {
+            TurnOutput::Reply(id, reply) => {
+                if let Some(listener) = self.attaching.remove(id)
+                    && *reply != HubReply::Done
+                {
+                    self.remove(listener);
+                }
+            }
             TurnOutput::Join { listener, group, .. } => {
                 if !self.attached.contains(listener) {
                     return false;

@@ -32,15 +32,22 @@ pub(super) struct NodeSession {
     name: String,
     sender: MessageSender,
     max_pending: usize,
-    state: Mutex<SessionState>,
+    state: Mutex<NodeSessionState>,
 }
 
 #[derive(Default)]
-struct SessionState {
-    /// The shards of the requests without a reply, by the node's own request id.
-    pending: FxHashMap<u64, u16>,
+struct NodeSessionState {
+    /// The requests without a reply, by the node's own request id.
+    pending: FxHashMap<u64, PendingNodeRequest>,
     listeners: FxHashMap<ListenerId, FxHashSet<u16>>,
     connections: FxHashMap<AgentConnectionId, FxHashSet<u16>>,
+}
+
+/// A request of another node.
+struct PendingNodeRequest {
+    shard: u16,
+    /// The listener that it attaches.
+    listener: Option<ListenerId>,
 }
 
 impl NodeSessions {
@@ -75,7 +82,7 @@ impl NodeSessions {
     /// Removes a node, detaches its listeners, and disconnects its agents.
     pub(super) fn remove(&self, session: &NodeSession, slots: &[Arc<ShardSlot>]) {
         self.sessions.write().unwrap_or_else(PoisonError::into_inner).remove(&session.number);
-        let SessionState { pending, listeners, connections } = std::mem::take(&mut *session.lock());
+        let NodeSessionState { pending, listeners, connections } = std::mem::take(&mut *session.lock());
         let submit = |shard: u16, command: HubCommand| {
             let hosted = slots.get(usize::from(shard)).and_then(|slot| slot.hosted());
             if let Some(hosted) = hosted {
@@ -84,7 +91,7 @@ impl NodeSessions {
                 hosted.submit(request);
             }
         };
-        for (request, shard) in pending {
+        for (request, PendingNodeRequest { shard, .. }) in pending {
             submit(shard, HubCommand::CancelWait { request: RequestId(request) });
         }
         for (listener, shards) in listeners {
@@ -128,7 +135,7 @@ impl NodeSessions {
                     shards.remove(&shard);
                 }
                 state.connections.retain(|_, shards| !shards.is_empty());
-                state.pending.extract_if(|_, of| *of == shard).map(|(id, _)| id).collect()
+                state.pending.extract_if(|_, request| request.shard == shard).map(|(id, _)| id).collect()
             };
             for id in lost {
                 session.sender.send(&Message::of_request(MessageKind::Lost, shard, id));
@@ -146,7 +153,7 @@ impl NodeSessions {
 }
 
 impl NodeSession {
-    fn lock(&self) -> MutexGuard<'_, SessionState> {
+    fn lock(&self) -> MutexGuard<'_, NodeSessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -155,8 +162,14 @@ impl NodeSession {
         let mut bytes = 0;
         for output in outputs {
             match output {
-                TurnOutput::Reply(id, _) => {
-                    self.lock().pending.remove(&id.0);
+                TurnOutput::Reply(id, reply) => {
+                    let mut state = self.lock();
+                    let pending = state.pending.remove(&id.0);
+                    if let Some(listener) = pending.and_then(|pending| pending.listener)
+                        && *reply != HubReply::Done
+                    {
+                        remove_shard(&mut state.listeners, &listener, shard);
+                    }
                 }
                 TurnOutput::Close(listener) => {
                     let listener = self.number.distinct_listener(*listener);
@@ -226,7 +239,13 @@ impl NodeSession {
                     let reason = "too many requests of a node are waiting for a reply".to_owned();
                     return self.reply(shard, id, HubReply::Unavailable(Unavailable::Forwarded(reason)));
                 }
-                state.pending.insert(id, shard);
+                let listener = match &request.command {
+                    HubCommand::Attach { listener, .. } | HubCommand::AttachFromStart { listener, .. } => {
+                        Some(*listener)
+                    }
+                    _ => None,
+                };
+                state.pending.insert(id, PendingNodeRequest { shard, listener });
             }
             state.note(&request.command, shard);
         }
@@ -258,7 +277,7 @@ fn encode(output: &TurnOutput) -> Option<Blob> {
     encoding::encode_output(output).ok().flatten().map(Blob::from)
 }
 
-impl SessionState {
+impl NodeSessionState {
     fn note(&mut self, command: &HubCommand, shard: u16) {
         match command {
             HubCommand::Attach { listener, .. } | HubCommand::AttachFromStart { listener, .. } => {

@@ -170,7 +170,7 @@ async fn run_connection(
     let read = async {
         loop {
             let message = reader.read().await?;
-            guard.handle(message);
+            guard.handle(&message);
         }
     };
     tokio::select! {
@@ -189,7 +189,7 @@ struct ConnectionGuard {
 }
 
 impl ConnectionGuard {
-    fn handle(&mut self, message: Message) {
+    fn handle(&mut self, message: &Message) {
         let Some(shard) = message.shard else { return };
         let Some(slot) = self.router.slots.get(usize::from(shard)).cloned() else { return };
         let Some(peer) = self.peer.upgrade() else { return };

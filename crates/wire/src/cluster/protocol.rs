@@ -111,3 +111,37 @@ impl Message {
         Self { bodies, ..self }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hub::encoding;
+
+    use super::*;
+
+    #[test]
+    fn nodes_of_overlapping_versions_work_together_and_others_learn_why_not() {
+        let hello = |node: &str, oldest, protocol| Hello { protocol, oldest, ..Hello::new(node, 4) };
+        for (ours, theirs, fits) in
+            [((1, 1), (1, 2), true), ((1, 2), (2, 3), true), ((1, 1), (2, 3), false), ((2, 3), (1, 1), false)]
+        {
+            let (ours, theirs) = (hello("a", ours.0, ours.1), hello("b", theirs.0, theirs.1));
+            assert_eq!(ours.refusal(&theirs).is_none(), fits, "{ours:?} {theirs:?}");
+            assert_eq!(theirs.refusal(&ours).is_none(), fits);
+        }
+        let refusal = Hello::new("a", 4).refusal(&Hello::new("b", 8)).unwrap();
+        assert!(refusal.contains("8 shards"), "{refusal}");
+    }
+
+    #[test]
+    fn a_message_of_an_unknown_kind_can_be_read() {
+        #[derive(Serialize)]
+        struct LaterMessage {
+            kind: &'static str,
+            shard: u16,
+            urgency: u8,
+        }
+        let bytes = encoding::encode(&LaterMessage { kind: "rumour", shard: 3, urgency: 9 }).unwrap();
+        let message: Message = encoding::decode(&bytes).unwrap();
+        assert_eq!((message.kind, message.shard), (MessageKind::Unknown, Some(3)));
+    }
+}

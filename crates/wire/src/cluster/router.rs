@@ -1,7 +1,7 @@
 //! The router of a node: all shards as the node sees them, and the connections to and from other nodes.
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -58,9 +58,11 @@ pub(super) struct RouterState {
     pub(super) runtime: Handle,
     outputs: ShardOutputs,
     sessions: Arc<NodeSessions>,
-    /// Locked while shards start, stop or change their owner.
     peers: Mutex<Vec<Arc<Peer>>>,
+    /// One lock for each shard, held while it starts, stops or changes its owner.
+    changes: Vec<Mutex<()>>,
     connections: AtomicU64,
+    is_draining: AtomicBool,
 }
 
 impl RouterState {
@@ -104,30 +106,42 @@ impl ShardRouter {
             outputs,
             sessions: Arc::default(),
             peers: Mutex::default(),
+            changes: map.all().iter().map(|_| Mutex::default()).collect(),
             connections: AtomicU64::new(0),
+            is_draining: AtomicBool::new(false),
         });
         runtime.spawn(expire_requests(Arc::downgrade(&state), replies));
-        Ok((Self(state), hub))
+        Ok((Self(state), hub.with_manifests_of_shards()))
     }
 
-    fn slot(&self, shard: u16) -> io::Result<&Arc<ShardSlot>> {
-        self.0.slots.get(usize::from(shard)).ok_or_else(|| io::Error::other("there is no such shard"))
+    /// Returns a shard, locked against other changes.
+    fn lock_slot(&self, shard: u16) -> Option<(&Arc<ShardSlot>, MutexGuard<'_, ()>)> {
+        let index = usize::from(shard);
+        let (slot, change) = (self.0.slots.get(index)?, self.0.changes.get(index)?);
+        Some((slot, change.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     fn lock_peers(&self) -> MutexGuard<'_, Vec<Arc<Peer>>> {
         self.0.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Disconnects from nodes that own no shard any more.
+    fn drop_unused_peers(&self) {
+        let is_used = |peer: &Arc<Peer>| self.0.slots.iter().any(|slot| slot.is_at(peer));
+        let unused: Vec<_> = self.lock_peers().extract_if(.., |peer| !is_used(peer)).collect();
+        drop(unused);
+    }
+
     /// Runs a shard on this node. Blocks until its first turn has ended.
     pub fn run_here(&self, shard: u16, core: Core) -> io::Result<()> {
-        let slot = self.slot(shard)?;
-        let mut peers = self.lock_peers();
+        let (slot, _change) =
+            self.lock_slot(shard).ok_or_else(|| io::Error::other("there is no such shard"))?;
         if slot.hosted().is_some() {
             return Err(io::Error::other("the shard already runs on this node"));
         }
         let generation = slot.close();
         slot.set_peer(None);
-        drop_unused_peers(&mut peers, &self.0.slots);
+        self.drop_unused_peers();
         self.0.outputs.telemetry.set_shard_counters(shard, Some(core.counters()));
         let hosted = HostedShard::start(core, slot, generation, &self.0.sessions)?;
         slot.set_hosted(Arc::new(hosted));
@@ -139,33 +153,36 @@ impl ShardRouter {
     /// Sends the requests of a shard to another node. Has no effect if they already go there. If the shard runs on this node, it
     /// is stopped as lost.
     pub fn run_at(&self, shard: u16, node: &str, address: &str) {
-        let Ok(slot) = self.slot(shard) else { return };
-        let mut peers = self.lock_peers();
-        let known = peers.iter().find(|peer| peer.is(node, address)).cloned();
-        if known.as_ref().is_some_and(|peer| slot.is_at(peer)) {
+        let is_there = |slot: &ShardSlot, peer: &Arc<Peer>| peer.is(node, address) && slot.is_at(peer);
+        let known = |slot: &ShardSlot| self.lock_peers().iter().any(|peer| is_there(slot, peer));
+        if self.0.slots.get(usize::from(shard)).is_none_or(|slot| known(slot)) {
             return;
         }
+        let Some((slot, _change)) = self.lock_slot(shard) else { return };
         self.stop_hosted(slot, ShardStop::Lost);
         slot.close();
-        let peer = known.unwrap_or_else(|| {
-            let peer = Peer::start(node, address, &self.0);
-            peers.push(peer.clone());
-            peer
-        });
-        slot.set_peer(Some(peer));
+        {
+            let mut peers = self.lock_peers();
+            let known = peers.iter().find(|peer| peer.is(node, address)).cloned();
+            let peer = known.unwrap_or_else(|| {
+                let peer = Peer::start(node, address, &self.0);
+                peers.push(peer.clone());
+                peer
+            });
+            slot.set_peer(Some(peer));
+        }
         slot.open();
-        drop_unused_peers(&mut peers, &self.0.slots);
+        self.drop_unused_peers();
     }
 
     /// Stops a shard on this node, or stops sending its requests to another node. Requests are then held. Blocks until the last
     /// turn of the shard has ended and its journal is closed.
     pub fn stop(&self, shard: u16, reason: ShardStop) {
-        let Ok(slot) = self.slot(shard) else { return };
-        let mut peers = self.lock_peers();
+        let Some((slot, _change)) = self.lock_slot(shard) else { return };
         if !self.stop_hosted(slot, reason) && slot.location() != ShardLocation::Nowhere {
             slot.close();
             slot.set_peer(None);
-            drop_unused_peers(&mut peers, &self.0.slots);
+            self.drop_unused_peers();
         }
     }
 
@@ -192,6 +209,11 @@ impl ShardRouter {
         true
     }
 
+    /// States whether the node gives its shards away, so that load balancers send no more requests to it.
+    pub fn set_draining(&self, is_draining: bool) {
+        self.0.is_draining.store(is_draining, Ordering::Relaxed);
+    }
+
     /// Returns where each shard runs.
     pub fn locations(&self) -> Vec<ShardLocation> {
         self.0.slots.iter().map(|slot| slot.location()).collect()
@@ -204,6 +226,9 @@ impl ShardRouter {
 
     /// Whether requests for every shard can be handled. The error names the shards that run nowhere or cannot be reached.
     pub fn readiness(&self) -> Result<(), String> {
+        if self.0.is_draining.load(Ordering::Relaxed) {
+            return Err("This node is being drained.".to_owned());
+        }
         let locations = self.locations();
         let missing = locations.iter().enumerate().filter(|(_, location)| !is_reachable(location));
         let missing: Vec<String> = missing.map(|(shard, _)| shard.to_string()).collect();
@@ -255,10 +280,6 @@ fn is_reachable(location: &ShardLocation) -> bool {
     matches!(location, ShardLocation::Here | ShardLocation::At { is_reachable: true, .. })
 }
 
-fn drop_unused_peers(peers: &mut Vec<Arc<Peer>>, slots: &[Arc<ShardSlot>]) {
-    peers.retain(|peer| slots.iter().any(|slot| slot.is_at(peer)));
-}
-
 /// Applies late replies, and answers requests that were held for too long.
 async fn expire_requests(
     router: std::sync::Weak<RouterState>,
@@ -271,12 +292,13 @@ async fn expire_requests(
             _ = interval.tick() => None,
         };
         let Some(router) = router.upgrade() else { return };
-        match reply {
-            Some((id, reply)) => router.outputs.apply_reply(id, reply),
-            None => {
-                let now = Instant::now();
-                router.slots.iter().for_each(|slot| slot.expire(now));
-            }
+        if let Some((id, reply)) = reply {
+            router.outputs.apply_reply(id, reply);
+            continue;
+        }
+        let now = Instant::now();
+        for slot in &router.slots {
+            slot.expire(now);
         }
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::hosted::HostedShard;
 use super::peer::Peer;
-use super::standing::{ConnectionRequest, RepairResult, Standing};
+use super::standing::{RepairResult, RequestEffect, Standing};
 use super::RouterLimits;
 use crate::fanout::FanoutCommand;
 use crate::server::{ShardLink, ShardOutputs};
@@ -52,7 +52,7 @@ struct OwnerState {
 
 #[derive(Default)]
 struct SlotState {
-    target: Target,
+    target: ShardTarget,
     /// The connection to the owner, if requests go to it at once.
     open_via: Option<ConnectionNumber>,
     /// When held requests are sent again, after the owner refused one because it is about to stop the shard.
@@ -65,7 +65,7 @@ struct SlotState {
 }
 
 #[derive(Default)]
-enum Target {
+enum ShardTarget {
     #[default]
     Nowhere,
     Here(Arc<HostedShard>),
@@ -81,7 +81,7 @@ struct SentRequest {
     via: ConnectionNumber,
     /// The request. `None` if it is not kept.
     request: Option<Request>,
-    connection_request: Option<ConnectionRequest>,
+    effect: RequestEffect,
 }
 
 /// Identifies a connection to another node, among all that this process ever made. Zero stands for this node.
@@ -139,9 +139,9 @@ impl ShardSlot {
     pub(super) fn location(&self) -> ShardLocation {
         let state = self.lock();
         match &state.target {
-            Target::Nowhere => ShardLocation::Nowhere,
-            Target::Here(_) => ShardLocation::Here,
-            Target::At(peer) => {
+            ShardTarget::Nowhere => ShardLocation::Nowhere,
+            ShardTarget::Here(_) => ShardLocation::Here,
+            ShardTarget::At(peer) => {
                 ShardLocation::At { node: peer.node().to_owned(), is_reachable: state.open_via.is_some() }
             }
         }
@@ -150,14 +150,14 @@ impl ShardSlot {
     /// Returns the shard, if it runs on this node.
     pub(super) fn hosted(&self) -> Option<Arc<HostedShard>> {
         match &self.lock().target {
-            Target::Here(hosted) => Some(hosted.clone()),
+            ShardTarget::Here(hosted) => Some(hosted.clone()),
             _ => None,
         }
     }
 
     /// Whether the owner is this node.
     pub(super) fn is_at(&self, peer: &Arc<Peer>) -> bool {
-        matches!(&self.lock().target, Target::At(owner) if Arc::ptr_eq(owner, peer))
+        matches!(&self.lock().target, ShardTarget::At(owner) if Arc::ptr_eq(owner, peer))
     }
 
     /// Returns permission to apply outputs of the shard on this node, or `None` if there has been another owner since.
@@ -176,7 +176,7 @@ impl ShardSlot {
         {
             let mut state = self.lock();
             let state = &mut *state;
-            if state.open_via.take().is_some() && matches!(state.target, Target::At(_)) {
+            if state.open_via.take().is_some() && matches!(state.target, ShardTarget::At(_)) {
                 // The former owner may continue to run the shard.
                 for command in state.standing.departures() {
                     let id = RequestId(self.outputs.next_id());
@@ -190,7 +190,7 @@ impl ShardSlot {
 
     /// Sets the owner. Requests are held until [`open`](Self::open).
     pub(super) fn set_peer(&self, peer: Option<Arc<Peer>>) {
-        self.lock().target = peer.map_or(Target::Nowhere, Target::At);
+        self.lock().target = peer.map_or(ShardTarget::Nowhere, ShardTarget::At);
     }
 
     pub(super) fn set_hosted(&self, hosted: Arc<HostedShard>) {
@@ -200,18 +200,18 @@ impl ShardSlot {
             let id = RequestId(self.outputs.next_id());
             hosted.submit(Request { id, principal: Principal::local(), command });
         }
-        state.target = Target::Here(hosted);
+        state.target = ShardTarget::Here(hosted);
     }
 
     /// Stops sending requests to the shard on this node, and returns it. Its outputs are still applied.
     pub(super) fn take_hosted(&self) -> Option<Arc<HostedShard>> {
         let mut state = self.lock();
-        if !matches!(state.target, Target::Here(_)) {
+        if !matches!(state.target, ShardTarget::Here(_)) {
             return None;
         }
         state.open_via = None;
         match std::mem::take(&mut state.target) {
-            Target::Here(hosted) => Some(hosted),
+            ShardTarget::Here(hosted) => Some(hosted),
             _ => None,
         }
     }
@@ -230,9 +230,9 @@ impl ShardSlot {
             return;
         }
         state.open_via = match &state.target {
-            Target::Nowhere => None,
-            Target::Here(_) => Some(ConnectionNumber::HERE),
-            Target::At(peer) => peer.connection_for(self.shard),
+            ShardTarget::Nowhere => None,
+            ShardTarget::Here(_) => Some(ConnectionNumber::HERE),
+            ShardTarget::At(peer) => peer.connection_for(self.shard),
         };
         if state.open_via.is_none() {
             return;
@@ -287,7 +287,11 @@ impl ShardSlot {
                 state.send_held(self.shard);
             }
             let is_expired = |held: &mut HeldRequest| held.until <= now;
-            state.held.extract_if(.., is_expired).map(|held| held.request.id).collect()
+            let expired: Vec<_> = state.held.extract_if(.., is_expired).collect();
+            for held in &expired {
+                state.standing.forget_request(&held.request);
+            }
+            expired.into_iter().map(|held| held.request.id).collect()
         };
         for id in expired {
             self.outputs.apply_reply(id, HubReply::Unavailable(Unavailable::NoOwner));
@@ -302,7 +306,7 @@ impl ShardLink for ShardSlot {
             HubCommand::SetValidTokens { principals } => {
                 state.valid_principals = Some(principals.clone());
                 // Every node tells its own shards.
-                if !matches!(state.target, Target::Here(_)) {
+                if !matches!(state.target, ShardTarget::Here(_)) {
                     drop(state);
                     return self.later.send((request.id, HubReply::Done)).is_ok();
                 }
@@ -318,7 +322,7 @@ impl ShardLink for ShardSlot {
                 return self.later.send((request.id, HubReply::Done)).is_ok();
             }
             HubCommand::PauseCheckpoints | HubCommand::ResumeCheckpoints
-                if !matches!(state.target, Target::Here(_)) =>
+                if !matches!(state.target, ShardTarget::Here(_)) =>
             {
                 drop(state);
                 return self.later.send((request.id, HubReply::Done)).is_ok();
@@ -334,9 +338,9 @@ impl ShardLink for ShardSlot {
             }
             HubCommand::DisconnectAgent { connection } => {
                 let connection = *connection;
+                let state = &mut *state;
                 state.held.retain_mut(|held| release_connection(&mut held.request, connection));
                 for sent in state.sent.values_mut() {
-                    sent.connection_request = None;
                     if let Some(request) = &mut sent.request
                         && !release_connection(request, connection)
                     {
@@ -346,15 +350,19 @@ impl ShardLink for ShardSlot {
             }
             _ => {}
         }
-        state.standing.note_request(&request);
-        if state.open_via.is_some() && state.paused_until.is_none() {
+        if !state.standing.note_request(&request) {
+            return true;
+        }
+        let expects_reply = request.command.expects_reply();
+        if state.open_via.is_some() && (state.paused_until.is_none() || !expects_reply) {
             return state.send(self.shard, request);
         }
-        if !request.command.expects_reply() {
+        if !expects_reply {
             // What the request ends is not set up at the next owner.
             return true;
         }
         if state.held.len() >= self.limits.held_requests {
+            state.standing.forget_request(&request);
             return false;
         }
         let until = Instant::now() + self.limits.hold_time;
@@ -366,7 +374,7 @@ impl ShardLink for ShardSlot {
         let hosted = {
             let mut state = self.lock();
             match &state.target {
-                Target::Here(hosted) if state.open_via.is_some() => {
+                ShardTarget::Here(hosted) if state.open_via.is_some() => {
                     let hosted = hosted.clone();
                     state.standing.note_request(&request);
                     state.sent.insert(request.id, SentRequest::new(ConnectionNumber::HERE, None, &request));
@@ -410,7 +418,7 @@ impl SlotState {
         if !request.command.expects_reply() {
             return self.target.send(shard, &request);
         }
-        if let Target::Here(hosted) = &self.target {
+        if let ShardTarget::Here(hosted) = &self.target {
             // A copy costs something, and a shard on this node is seldom lost. Agents spend most of their time with waits.
             let is_wait = matches!(request.command, HubCommand::Wait { .. });
             let kept = is_wait.then(|| request.clone());
@@ -426,11 +434,11 @@ impl SlotState {
 
 impl SentRequest {
     fn new(via: ConnectionNumber, kept: Option<Request>, request: &Request) -> Self {
-        Self { via, request: kept, connection_request: ConnectionRequest::of(request) }
+        Self { via, request: kept, effect: RequestEffect::of(request) }
     }
 }
 
-impl Target {
+impl ShardTarget {
     fn send(&self, shard: u16, request: &Request) -> bool {
         match self {
             Self::Nowhere => false,
@@ -453,8 +461,8 @@ impl CurrentOwner<'_> {
                     TurnOutput::Reply(id, _) => state.sent.remove(id),
                     _ => None,
                 };
-                let connection_request = sent.as_ref().and_then(|sent| sent.connection_request.as_ref());
-                match state.standing.note_output(output, connection_request) {
+                let effect = sent.map_or(RequestEffect::None, |sent| sent.effect);
+                match state.standing.note_output(output, &effect) {
                     RepairResult::None => return true,
                     RepairResult::Done => {}
                     RepairResult::Close(listener) => further.push(TurnOutput::Close(listener)),

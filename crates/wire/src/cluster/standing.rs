@@ -42,8 +42,17 @@ enum Repair {
     FindOutcome(AgentConnectionId, SessionId, ReplyToken),
 }
 
-/// A request on an agent connection, whose reply says what the connection follows from then on.
-#[derive(Clone)]
+/// What the reply to a request decides.
+pub(super) enum RequestEffect {
+    /// Nothing here.
+    None,
+    /// Whether a listener is attached.
+    Attach(ListenerId),
+    /// What an agent connection follows from then on.
+    Follow(ConnectionRequest),
+}
+
+/// A request on an agent connection.
 pub(super) struct ConnectionRequest {
     connection: AgentConnectionId,
     principal: Principal,
@@ -51,17 +60,25 @@ pub(super) struct ConnectionRequest {
     session: Option<SessionId>,
 }
 
-impl ConnectionRequest {
-    pub(super) fn of(request: &Request) -> Option<Self> {
-        let HubCommand::OnConnection { connection, command } = &request.command else { return None };
-        let session = command.session().cloned();
-        Some(Self { connection: *connection, principal: request.principal.clone(), session })
+impl RequestEffect {
+    pub(super) fn of(request: &Request) -> Self {
+        match &request.command {
+            HubCommand::Attach { listener, .. } | HubCommand::AttachFromStart { listener, .. } => {
+                Self::Attach(*listener)
+            }
+            HubCommand::OnConnection { connection, command } => Self::Follow(ConnectionRequest {
+                connection: *connection,
+                principal: request.principal.clone(),
+                session: command.session().cloned(),
+            }),
+            _ => Self::None,
+        }
     }
 }
 
 impl Standing {
-    /// Records what a request changes.
-    pub(super) fn note_request(&mut self, request: &Request) {
+    /// Records what a request changes. Returns `false` if it ends something that this shard does not have.
+    pub(super) fn note_request(&mut self, request: &Request) -> bool {
         let (listener, subscription, start) = match &request.command {
             HubCommand::Attach { subscription, last_event_id, listener } => {
                 (listener, subscription, ListenerStart::After(last_event_id.clone()))
@@ -69,15 +86,13 @@ impl Standing {
             HubCommand::AttachFromStart { subscription, listener } => {
                 (listener, subscription, ListenerStart::SessionStarts)
             }
-            HubCommand::Detach { listener, .. } => {
-                self.listeners.remove(listener);
-                return;
+            HubCommand::OnConnection { connection, .. } => {
+                self.connections.entry(*connection).or_default();
+                return true;
             }
-            HubCommand::DisconnectAgent { connection } => {
-                self.connections.remove(connection);
-                return;
-            }
-            _ => return,
+            HubCommand::Detach { listener, .. } => return self.listeners.remove(listener).is_some(),
+            HubCommand::DisconnectAgent { connection } => return self.connections.remove(connection).is_some(),
+            _ => return true,
         };
         let standing = StandingListener {
             principal: request.principal.clone(),
@@ -86,6 +101,14 @@ impl Standing {
             request: Some(request.id),
         };
         self.listeners.insert(*listener, standing);
+        true
+    }
+
+    /// Forgets what a request that was not handled would have set up.
+    pub(super) fn forget_request(&mut self, request: &Request) {
+        if let RequestEffect::Attach(listener) = RequestEffect::of(request) {
+            self.listeners.remove(&listener);
+        }
     }
 
     /// Returns the request that attaches a listener, if it has no reply yet.
@@ -109,15 +132,19 @@ impl Standing {
     pub(super) fn note_output(
         &mut self,
         output: &TurnOutput,
-        connection_request: Option<&ConnectionRequest>,
+        effect: &RequestEffect,
     ) -> RepairResult {
         match output {
             TurnOutput::Reply(id, reply) => {
                 if let Some(repair) = self.repairs.remove(id) {
                     return self.finish_repair(repair, reply);
                 }
-                if let Some(request) = connection_request {
-                    self.note_reply(request, reply);
+                match effect {
+                    RequestEffect::Attach(listener) if *reply != HubReply::Done => {
+                        self.listeners.remove(listener);
+                    }
+                    RequestEffect::Follow(request) => self.note_reply(request, reply),
+                    _ => {}
                 }
             }
             TurnOutput::Join { listener, .. } => {
@@ -145,7 +172,8 @@ impl Standing {
             _ => request.session.as_ref(),
         };
         let Some(session) = session else { return };
-        let of_connection = self.connections.entry(request.connection).or_default();
+        // The connection may have been closed meanwhile.
+        let Some(of_connection) = self.connections.get_mut(&request.connection) else { return };
         let followed = of_connection
             .entry(session.clone())
             .or_insert_with(|| FollowedSession { principal: request.principal.clone(), open: FxHashSet::default() });
@@ -221,13 +249,13 @@ impl Standing {
 
     fn finish_repair(&mut self, repair: Repair, reply: &HubReply) -> RepairResult {
         match (repair, reply) {
-            (Repair::Attach(_), HubReply::Done)
-            | (_, HubReply::Unavailable(_) | HubReply::QuestionPending | HubReply::SessionFollowed { .. }) => {
-                RepairResult::Done
-            }
+            (Repair::Attach(_), HubReply::Done) => RepairResult::Done,
             (Repair::Attach(listener), _) => {
                 self.listeners.remove(&listener);
                 RepairResult::Close(listener)
+            }
+            (_, HubReply::Unavailable(_) | HubReply::QuestionPending | HubReply::SessionFollowed { .. }) => {
+                RepairResult::Done
             }
             (Repair::Follow(connection, session), _) => {
                 let sessions = self.connections.get_mut(&connection);

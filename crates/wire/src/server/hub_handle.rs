@@ -26,7 +26,8 @@ pub struct HubHandle {
     /// The shards, by number.
     links: ShardLinks,
     outputs: ShardOutputs,
-    manifests: PublishedManifests,
+    /// The manifests that the hub publishes. `None` if a shard is asked for them.
+    manifests: Option<PublishedManifests>,
     /// Signs the receipts that agents receive, if the hub has a key.
     receipt_signer: Option<Arc<ReceiptSigner>>,
     /// The writer task of each listener holds a read lock. Shutdown waits for these tasks by acquiring the write lock.
@@ -106,6 +107,7 @@ impl HubHandle {
         let outputs = ShardOutputs::new(map, fanout, telemetry, id_base);
         let links: ShardLinks = start(&outputs)?.into();
         outputs.set_links(&links);
+        let manifests = Some(manifests);
         let hub = Self { links, outputs, manifests, receipt_signer: None, shutdown_lock: Arc::default() };
         let forward_reports = {
             let (links, outputs) = (hub.links.clone(), hub.outputs.clone());
@@ -145,9 +147,22 @@ impl HubHandle {
         self.outputs.map
     }
 
-    /// Returns the manifests that the hub publishes.
-    pub(crate) fn manifests(&self) -> &PublishedManifests {
-        &self.manifests
+    /// Asks a shard for manifests, because this process may run none.
+    #[must_use]
+    pub(crate) fn with_manifests_of_shards(self) -> Self {
+        Self { manifests: None, ..self }
+    }
+
+    /// Finds a manifest that the hub publishes, by its file name.
+    pub(crate) async fn find_manifest(&self, file_name: &str) -> HubReply {
+        let Some(manifests) = &self.manifests else {
+            let command = HubCommand::FindManifest { file_name: file_name.to_owned() };
+            return self.ask(Principal::local(), command).await;
+        };
+        manifests.get(file_name).map_or(HubReply::NotFound, |manifest| {
+            let document = &manifest.document;
+            HubReply::ManifestFound { json: document.json.clone(), signed: document.signed.clone() }
+        })
     }
 
     /// Sends a command to the hub and waits for its reply. Dropping the future cancels the wait.

@@ -75,7 +75,7 @@ pub(super) async fn route(
         (Method::Get | Method::Head, ["uri-res", "N2R"]) => return respond(resolve_urn(head)?),
         (Method::Get | Method::Head, [".well-known", "aaep-manifests", file_name]) => {
             reject_query(head)?;
-            return agent_manifest_response(server, head, file_name).map(RequestOutcome::Response);
+            return agent_manifest_response(server, head, file_name).await.map(RequestOutcome::Response);
         }
         (Method::Post, ["login"]) => {
             reject_query(head)?;
@@ -281,16 +281,19 @@ fn resolve_urn(head: &RequestHead) -> Result<HttpResponse, HttpResponse> {
 }
 
 /// Returns the manifest of an agent.
-fn agent_manifest_response(
+async fn agent_manifest_response(
     server: &Server,
     head: &RequestHead,
     file_name: &str,
 ) -> Result<HttpResponse, HttpResponse> {
-    let manifest = server.hub.manifests().get(file_name).ok_or_else(|| {
-        HttpResponse::problem(StatusCode::NotFound, "The hub publishes no manifest of this agent.")
-    })?;
-    let document = &manifest.document;
-    Ok(manifest_response(head, &document.json, document.signed.as_deref()))
+    match server.hub.find_manifest(file_name).await {
+        HubReply::ManifestFound { json, signed } => Ok(manifest_response(head, &json, signed.as_deref())),
+        HubReply::NotFound => Err(HttpResponse::problem(
+            StatusCode::NotFound,
+            "The hub publishes no manifest of this agent.",
+        )),
+        reply => Err(reply_to_response(&reply, StatusCode::Ok)),
+    }
 }
 
 async fn open_event_stream(

@@ -1,140 +1,24 @@
-//! A hub with several shards: routing, listeners of several shards, limits, and shards that fail.
-
-#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a failed test panics")]
+// These tests hold wherever the shards run. `start_hub_with` comes from the module that includes this file.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::time::Duration;
 
-use aaep::event::Producer;
+use aaep::SessionId;
 use aaep::message::Message;
-use aaep::{SessionId, SubscriptionId};
 use hub::command::{HubCommand, HubReply, LimitReached, SubscriberMessage};
-use hub::delivery::{DeliveryLimits, Frame};
-use hub::{AgentNaming, Core, HubLimits, Principal, Role, Scope, Shard, ShardMap};
-use journal::{Journal, JournalEntry, JournalError, MemoryJournal};
-use seal::{Digest, Random, SystemRandom, UnixMillis};
+use hub::{Principal, Role};
+use journal::MemoryJournal;
+use seal::UnixMillis;
 use tokio::sync::mpsc;
-use wire::HubHandle;
 use wire::fanout::ListenerSink;
 
-/// How long to wait before a test fails. Even a slow machine needs much less.
-const TEST_TIMEOUT: Duration = Duration::from_mins(2);
-const SHARDS: u16 = 3;
-
-fn start_hub(limits: &HubLimits) -> HubHandle {
-    start_hub_with(limits, (0..SHARDS).map(|_| Box::new(MemoryJournal::default()) as Box<dyn Journal>))
-}
-
-fn start_hub_with(limits: &HubLimits, journals: impl Iterator<Item = Box<dyn Journal>>) -> HubHandle {
-    let map = ShardMap::new(SHARDS);
-    let cores = Shard::all_of(map).into_iter().zip(journals).map(|(shard, journal)| {
-        let random = |bytes: &mut [u8]| SystemRandom.fill(bytes);
-        Core::in_shard(shard, journal, Producer::new("hub"), *limits, random, wire::unix_now()).unwrap()
-    });
-    HubHandle::start_shards(cores.collect(), DeliveryLimits::default(), wire::unix_now, Arc::default())
-        .unwrap()
-}
-
-fn principal(name: &str, role: Role, scope: &[&str]) -> Principal {
-    let mut granted = Scope::default();
-    for entry in scope {
-        granted.add(entry).unwrap();
-    }
-    Principal {
-        name: name.into(),
-        role,
-        agent_id: (role == Role::Agent).then(|| name.into()),
-        scope: Arc::new(granted),
-        is_local: false,
-        token_digest: Some(Digest::of(name.as_bytes())),
-        expires_at: None,
-        sign_in: None,
-        naming: AgentNaming::SelfDeclared,
-    }
-}
-
-/// Returns a person of each shard.
-fn people() -> Vec<String> {
-    let map = ShardMap::new(SHARDS);
-    let of =
-        |shard| (0..1_000).map(|n| format!("p{n}")).find(|person| map.of_person(person) == shard).unwrap();
-    (0..SHARDS).map(of).collect()
-}
-
-fn start_body(person: &str) -> String {
-    format!(
-        r#"{{"summary_normal":"Work.","requested_by":"user:{person}","localization_hints":{{"primary_language":"en"}}}}"#
-    )
-}
-
-async fn start(hub: &HubHandle, agent: &Principal, person: &str) -> SessionId {
-    let command = HubCommand::Start { body: start_body(person).into(), idempotency_key: None };
-    let reply = hub.ask(agent.clone(), command).await;
-    let HubReply::SessionStarted { session_id } = reply else { panic!("{reply:?}") };
-    session_id
-}
-
-async fn subscribe(hub: &HubHandle, listener: &Principal, after: Option<&str>) -> SubscriptionId {
-    let after = after.map(|after| format!(r#","sayso":{{"after":"{after}"}}"#)).unwrap_or_default();
-    let request = format!(
-        r#"{{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"test","capabilities":{{"supports_confirmation_reply":true{after}}}}}"#
-    );
-    let reply = hub.ask(listener.clone(), HubCommand::subscribe(Message::parse(&request))).await;
-    let HubReply::Subscribed { accepted, .. } = reply else { panic!("{reply:?}") };
-    accepted.subscription_id
-}
-
-/// A connected listener.
-struct Listener {
-    frames: mpsc::Receiver<Arc<Frame>>,
-    last_id: Option<String>,
-}
-
-impl Listener {
-    async fn attach(
-        hub: &HubHandle,
-        principal: &Principal,
-        id: &SubscriptionId,
-        after: Option<&str>,
-    ) -> Self {
-        let listener = hub.new_listener_id();
-        let (sender, frames) = mpsc::channel(1_000);
-        let last_event_id = after.map(str::to_owned);
-        let attach = HubCommand::Attach { subscription: id.clone(), last_event_id, listener };
-        assert_eq!(hub.ask(principal.clone(), attach).await, HubReply::Done);
-        hub.connect_listener(listener, ListenerSink::Channel(sender));
-        Self { frames, last_id: None }
-    }
-
-    /// Returns the next frame with an event or a message.
-    async fn next(&mut self) -> Option<Arc<Frame>> {
-        loop {
-            let frame =
-                tokio::time::timeout(TEST_TIMEOUT, self.frames.recv()).await.expect("no frame came")?;
-            if let Some(id) = frame.id() {
-                self.last_id = Some(id.to_owned());
-            }
-            if !frame.json().is_empty() {
-                return Some(frame);
-            }
-        }
-    }
-
-    async fn next_text(&mut self) -> String {
-        self.next().await.expect("the connection ended").json().to_owned()
-    }
-}
-
-/// Returns the member `summary_normal`, or the type of a message without one.
-fn summary(json: &str) -> String {
-    let value: serde_json::Value = serde_json::from_str(json).unwrap();
-    value["summary_normal"].as_str().or(value["type"].as_str()).unwrap().to_owned()
-}
+use support::{
+    Listener, NoSubscriptions, SHARDS, memory_journals, next_chunk, output, people, principal, start, start_body,
+    subscribe, summary, testing_question,
+};
 
 #[tokio::test]
 async fn sessions_of_different_people_are_in_different_shards_and_every_request_finds_its_session() {
-    let hub = start_hub(&HubLimits::default());
+    let hub = start_hub_with(&HubLimits::default(), memory_journals()).await;
     let agent = principal("bank", Role::Agent, &[]);
     let mut shards = BTreeSet::new();
     for person in people() {
@@ -161,13 +45,9 @@ async fn sessions_of_different_people_are_in_different_shards_and_every_request_
     assert_eq!(hub.ask(agent, HubCommand::Follow { session: unknown }).await, HubReply::NotFound);
 }
 
-fn testing_question() -> String {
-    r#"{"action":"Pay 5 euros","consequence":"The money leaves your account.","risk_level":"high","irreversible":true,"default_decision":"reject","allowed_replies":["accept","reject"],"timeout_seconds":60,"summary_normal":"Pay?"}"#.to_owned()
-}
-
 #[tokio::test]
 async fn a_listener_of_all_shards_resumes_without_losing_or_repeating_an_event() {
-    let hub = start_hub(&HubLimits::default());
+    let hub = start_hub_with(&HubLimits::default(), memory_journals()).await;
     let (agent, ada) = (principal("bank", Role::Agent, &[]), principal("ada", Role::Listener, &[]));
     let mut sessions = Vec::new();
     for person in people() {
@@ -226,39 +106,9 @@ async fn a_listener_of_all_shards_resumes_without_losing_or_repeating_an_event()
     assert_eq!(later, sessions.iter().map(|session| (session.to_string(), "later".to_owned())).collect());
 }
 
-async fn output(hub: &HubHandle, agent: &Principal, session: &SessionId, text: &str) {
-    let command = HubCommand::StreamOutput {
-        session: session.clone(),
-        output_id: Some(format!("out_{}", text.chars().take(8).collect::<String>())),
-        producer: None,
-        text: text.to_owned(),
-        language: None,
-        content_type: None,
-        coalesce_hint: None,
-        complete: true,
-        agent_reports_next_state: true,
-        idempotency_key: None,
-    };
-    let reply = hub.ask(agent.clone(), command).await;
-    assert!(matches!(reply, HubReply::EventsPublished { .. }), "{reply:?}");
-}
-
-/// Returns the session and the text of the next output. Skips changes of state.
-async fn next_chunk(listener: &mut Listener) -> (String, String) {
-    loop {
-        let json = listener.next_text().await;
-        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
-        let session = value["session_id"].as_str().unwrap_or_else(|| panic!("not an event: {json}"));
-        if let Some(text) = value["chunk"].as_str() {
-            return (session.to_owned(), text.to_owned());
-        }
-        assert!(json.contains("state.changed"), "{json}");
-    }
-}
-
 #[tokio::test]
 async fn a_cursor_of_another_hub_is_answered_with_one_gap_message() {
-    let hub = start_hub(&HubLimits::default());
+    let hub = start_hub_with(&HubLimits::default(), memory_journals()).await;
     let ada = principal("ada", Role::Listener, &[]);
     let id = subscribe(&hub, &ada, Some("cur_0e12-1e34-2e56")).await;
     let mut listener = Listener::attach(&hub, &ada, &id, None).await;
@@ -271,7 +121,7 @@ async fn a_cursor_of_another_hub_is_answered_with_one_gap_message() {
 
 #[tokio::test]
 async fn a_listener_for_one_person_hears_one_shard_and_has_event_ids() {
-    let hub = start_hub(&HubLimits::default());
+    let hub = start_hub_with(&HubLimits::default(), memory_journals()).await;
     let person = &people()[2];
     let scope = format!("person:{person}");
     let ada = principal("ada", Role::Listener, &[&scope]);
@@ -287,7 +137,7 @@ async fn a_listener_for_one_person_hears_one_shard_and_has_event_ids() {
 
 #[tokio::test]
 async fn a_question_overtakes_output_of_another_shard() {
-    let hub = start_hub(&HubLimits::default());
+    let hub = start_hub_with(&HubLimits::default(), memory_journals()).await;
     let (agent, ada) = (principal("bank", Role::Agent, &[]), principal("ada", Role::Listener, &[]));
     let people = people();
     let (first, second) = (start(&hub, &agent, &people[0]).await, start(&hub, &agent, &people[1]).await);
@@ -325,7 +175,7 @@ async fn a_question_overtakes_output_of_another_shard() {
 
 #[tokio::test]
 async fn a_part_of_a_task_can_be_for_somebody_in_another_shard() {
-    let hub = start_hub(&HubLimits::default());
+    let hub = start_hub_with(&HubLimits::default(), memory_journals()).await;
     let (agent, other) = (principal("bank", Role::Agent, &[]), principal("post", Role::Agent, &[]));
     let people = people();
     let parent = start(&hub, &agent, &people[0]).await;
@@ -347,7 +197,7 @@ async fn a_part_of_a_task_can_be_for_somebody_in_another_shard() {
 async fn limits_hold_for_all_shards_together() {
     let limits =
         HubLimits { sessions: 5, sessions_per_principal: 3, subscriptions: 2, ..HubLimits::default() };
-    let hub = start_hub(&limits);
+    let hub = start_hub_with(&limits, memory_journals()).await;
     let people = people();
     let start_for = |agent: &Principal, person: &str| {
         let command = HubCommand::Start { body: start_body(person).into(), idempotency_key: None };
@@ -384,7 +234,7 @@ async fn limits_hold_for_all_shards_together() {
 
 #[tokio::test]
 async fn a_token_cannot_publish_more_bytes_by_using_several_shards() {
-    let hub = start_hub(&HubLimits { bytes_per_minute: 4_096, ..HubLimits::default() });
+    let hub = start_hub_with(&HubLimits { bytes_per_minute: 4_096, ..HubLimits::default() }, memory_journals()).await;
     let agent = principal("bank", Role::Agent, &[]);
     let mut refused = 0;
     for person in people().iter().cycle().take(30) {
@@ -396,7 +246,7 @@ async fn a_token_cannot_publish_more_bytes_by_using_several_shards() {
 
 #[tokio::test]
 async fn closing_a_subscription_closes_it_in_every_shard() {
-    let hub = start_hub(&HubLimits::default());
+    let hub = start_hub_with(&HubLimits::default(), memory_journals()).await;
     let ada = principal("ada", Role::Listener, &[]);
     let id = subscribe(&hub, &ada, None).await;
     let mut listener = Listener::attach(&hub, &ada, &id, None).await;
@@ -411,7 +261,7 @@ async fn closing_a_subscription_closes_it_in_every_shard() {
 
 #[tokio::test]
 async fn a_manifest_is_known_in_every_shard() {
-    let hub = start_hub(&HubLimits::default());
+    let hub = start_hub_with(&HubLimits::default(), memory_journals()).await;
     let agent = principal("bank", Role::Agent, &[]);
     let document = r#"{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:producer.manifest","agent_id":"bank","agent_name":"Bank","aaep_versions_supported":["1.0.0"],"conformance_levels_supported":[1,2,3],"transports_supported":["sse"],"extensions":{"sayso":{"states":[{"state":"auditing","words":{"en":"checking the books"}}]}}}"#;
     let publish = HubCommand::PublishManifest { document: document.to_owned() };
@@ -434,79 +284,6 @@ async fn a_manifest_is_known_in_every_shard() {
     }
 }
 
-/// A journal that accepts no subscription.
-struct NoSubscriptions(MemoryJournal);
-
-impl Journal for NoSubscriptions {
-    fn commit(&mut self, batch: &[JournalEntry<'_>]) -> Result<(), JournalError> {
-        if batch.iter().any(|entry| matches!(entry, JournalEntry::SubscriptionOpened { .. })) {
-            return Err(JournalError::Full);
-        }
-        self.0.commit(batch)
-    }
-
-    fn restore(&mut self) -> Result<journal::stored::LiveState, JournalError> {
-        self.0.restore()
-    }
-
-    fn events(
-        &mut self,
-        after: journal::Position,
-        limit: usize,
-    ) -> Result<Vec<journal::stored::StoredEvent>, JournalError> {
-        self.0.events(after, limit)
-    }
-
-    fn session_events(
-        &mut self,
-        session: &str,
-        after: journal::Position,
-        limit: usize,
-    ) -> Result<Vec<journal::stored::StoredEvent>, JournalError> {
-        self.0.session_events(session, after, limit)
-    }
-
-    fn event_position(&mut self, event_id: &str) -> Result<Option<journal::Position>, JournalError> {
-        self.0.event_position(event_id)
-    }
-
-    fn session(&mut self, id: &str) -> Result<Option<journal::stored::StoredSession>, JournalError> {
-        self.0.session(id)
-    }
-
-    fn stored_response(
-        &mut self,
-        principal: &str,
-        key: &str,
-    ) -> Result<Option<journal::stored::StoredResponse>, JournalError> {
-        self.0.stored_response(principal, key)
-    }
-
-    fn decision(&mut self, token: &str) -> Result<Option<journal::stored::StoredDecision>, JournalError> {
-        self.0.decision(token)
-    }
-
-    fn trim(
-        &mut self,
-        retention: &journal::Retention,
-        now: UnixMillis,
-    ) -> Result<journal::TrimReport, JournalError> {
-        self.0.trim(retention, now)
-    }
-
-    fn pause_checkpoints(&mut self) -> Result<(), JournalError> {
-        self.0.pause_checkpoints()
-    }
-
-    fn resume_checkpoints(&mut self) -> Result<(), JournalError> {
-        self.0.resume_checkpoints()
-    }
-
-    fn size_bytes(&mut self) -> Result<u64, JournalError> {
-        self.0.size_bytes()
-    }
-}
-
 #[tokio::test]
 async fn a_subscription_that_one_shard_cannot_store_is_refused_and_closed_in_the_others() {
     let journals = (0..SHARDS).map(|shard| -> Box<dyn Journal> {
@@ -516,7 +293,7 @@ async fn a_subscription_that_one_shard_cannot_store_is_refused_and_closed_in_the
             Box::new(MemoryJournal::default())
         }
     });
-    let hub = start_hub_with(&HubLimits { subscriptions: 1, ..HubLimits::default() }, journals);
+    let hub = start_hub_with(&HubLimits { subscriptions: 1, ..HubLimits::default() }, journals).await;
     let request =
         r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"test","capabilities":{}}"#;
     let all = principal("ada", Role::Listener, &[]);
