@@ -189,7 +189,8 @@ impl ClusterPart {
     /// Gives the node's shards to other nodes, while it still serves its connections.
     pub(super) async fn drain(&mut self) {
         #[cfg(feature = "postgres")]
-        if let Phase::Running(shards, _) = &mut self.phase {
+        if let Phase::Running(shards, router) = &mut self.phase {
+            router.set_draining(true);
             shards.drain().await;
         }
     }
