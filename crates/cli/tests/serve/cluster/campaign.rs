@@ -175,10 +175,6 @@ impl Campaign {
         if let Err(failure) = result {
             resume_unwind(failure);
         }
-        if fault == Fault::LosePrimary {
-            let standby = self.standby.start_standby("standby", &[SYNCHRONOUS]);
-            self.primary = std::mem::replace(&mut self.standby, standby);
-        }
     }
 
     fn inject(&mut self, fault: Fault, target: usize) {
@@ -220,6 +216,9 @@ impl Campaign {
                     node.database_link.redirect(&self.standby.socket());
                     node.database_link.cut();
                 }
+                // Until there is another standby, every commit waits.
+                let standby = self.standby.start_standby("standby", &[SYNCHRONOUS]);
+                self.primary = std::mem::replace(&mut self.standby, standby);
             }
         }
     }
@@ -266,7 +265,7 @@ impl Campaign {
             let client = self.nodes[(first + index) % 3].client();
             let Agent { session, subscription, first_event_id, acknowledged } = agent;
             Self::repeat(|| {
-                assert_acknowledged(&client, session, subscription, first_event_id, acknowledged)
+                assert_acknowledged(&client, session, subscription, first_event_id, acknowledged);
             });
         }
         self.agents = agents;
