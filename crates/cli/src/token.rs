@@ -133,7 +133,7 @@ fn change_shared<T>(
     address: &str,
     change: impl Fn(&mut Tokens) -> Result<(Tokens, T), String>,
 ) -> Result<T, String> {
-    use crate::serve::cluster_node::{TOKENS_TEXT, parse_tokens};
+    use crate::serve::cluster_texts::{TOKENS_TEXT, parse_tokens};
 
     let mut texts = journal::SharedTexts::new(&crate::cluster::open_database(address)?);
     loop {
@@ -159,7 +159,7 @@ fn change_shared<T>(
 /// Reads the tokens of a cluster.
 #[cfg(feature = "postgres")]
 fn load_shared(address: &str) -> Result<Tokens, String> {
-    use crate::serve::cluster_node::{TOKENS_TEXT, parse_tokens};
+    use crate::serve::cluster_texts::{TOKENS_TEXT, parse_tokens};
 
     let mut texts = journal::SharedTexts::new(&crate::cluster::open_database(address)?);
     let text = texts.read(TOKENS_TEXT, None).map_err(|error| error.to_string())?;

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::messages;
 
@@ -182,8 +182,10 @@ impl EventStream {
     /// Returns the next event: its type without the common prefix, its id, and its JSON.
     pub fn next(&mut self) -> (String, String, serde_json::Value) {
         let mut id = String::new();
+        let deadline = Instant::now() + 2 * TIMEOUT;
         loop {
             let line = self.read_line();
+            assert!(Instant::now() < deadline, "nothing but heartbeats");
             if let Some(event_id) = line.strip_prefix("id: ") {
                 event_id.clone_into(&mut id);
             } else if let Some(data) = line.strip_prefix("data: ") {

@@ -39,6 +39,7 @@ pub mod property;
 pub mod published_data;
 pub mod random;
 pub mod scripted_model;
+pub mod tcp_link;
 #[cfg(unix)]
 pub mod terminal;
 mod test_listener;

@@ -67,8 +67,17 @@ pub(super) fn exposure_problems(config: &Config) -> Vec<String> {
             "grpc_listen: this sayso was built without gRPC; build it with --features grpc".to_owned(),
         ),
         (
-            config.database.is_some() && config.shards > 1,
-            "hub.shards: a hub with its journal in Postgres has one shard".to_owned(),
+            config.cluster && config.cluster_listen.is_none() && !config.listen.ip().is_loopback(),
+            "cluster_listen: name the address of this machine at which the other nodes reach this one, on a network that only \
+             the nodes use"
+                .to_owned(),
+        ),
+        (
+            config.cluster_address.is_none()
+                && config.cluster_listen.is_some_and(|address| address.ip().is_unspecified()),
+            "cluster_listen: the other nodes cannot connect to 0.0.0.0 or ::; name the address of this machine with \
+             cluster_address"
+                .to_owned(),
         ),
         (
             config.database.is_some() && !cfg!(feature = "postgres"),

@@ -4,10 +4,15 @@ mod agent_manifests;
 pub(crate) mod asp_node;
 mod check;
 #[cfg(feature = "postgres")]
-pub(crate) mod cluster_node;
+mod cluster_join;
+#[cfg(feature = "postgres")]
+mod cluster_shards;
 mod cluster_start;
+#[cfg(feature = "postgres")]
+pub(crate) mod cluster_texts;
 mod config;
 pub(crate) mod control;
+mod core_factory;
 mod database_journal;
 mod descriptors;
 mod first_token;
@@ -24,8 +29,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::CommandFactory;
-use hub::{Core, Shard};
-use seal::{Random, SystemRandom};
+use hub::Shard;
+use seal::SystemRandom;
 use tokio::signal::unix::SignalKind;
 use wire::auth::{BrowserSessions, Tokens};
 use wire::{AuthPolicy, HubHandle, IpNet, Server, Tls, TlsFiles, UnixSocket};
@@ -38,6 +43,7 @@ use crate::{ExitStatus, demo, file, page_assets};
 use cluster_start::ClusterStart;
 pub(crate) use config::parse_duration_ms;
 use config::{Config, ConfigFlags, LIMITS_HEADING, LoadedConfig};
+use core_factory::CoreFactory;
 use database_journal::OwnershipEnd;
 use first_token::TemporaryTokenFile;
 use personal::HubOwner;
@@ -118,20 +124,22 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
     let runtime = build_runtime(config.threads)?;
     // The addresses are bound before anything is written to the data folder, so that a second hub, started by mistake, changes
     // nothing there.
-    let (listener, grpc_listener, otlp_listener, unix_socket) = runtime.block_on(async {
-        let bind_optional = async |address: Option<SocketAddr>| match address {
-            Some(address) => bind_tcp(address).await.map(Some),
-            None => Ok(None),
-        };
-        let grpc_listener = bind_optional(config.grpc_listen).await?;
-        let otlp_listener = bind_optional(config.otlp_listen).await?;
-        Ok::<_, String>((
-            bind_tcp(config.listen).await?,
-            grpc_listener,
-            otlp_listener,
-            bind_unix_socket(config)?,
-        ))
-    })?;
+    let (listener, internal_listener, grpc_listener, otlp_listener, unix_socket) =
+        runtime.block_on(async {
+            let bind_optional = async |address: Option<SocketAddr>| match address {
+                Some(address) => bind_tcp(address).await.map(Some),
+                None => Ok(None),
+            };
+            let grpc_listener = bind_optional(config.grpc_listen).await?;
+            let otlp_listener = bind_optional(config.otlp_listen).await?;
+            Ok::<_, String>((
+                bind_tcp(config.listen).await?,
+                bind_optional(internal_address(config)).await?,
+                grpc_listener,
+                otlp_listener,
+                bind_unix_socket(config)?,
+            ))
+        })?;
     let keeps_data_folder = !config.memory && !config.cluster;
     let warnings = [
         descriptors::describe_shortage(config),
@@ -140,18 +148,20 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
     for warning in warnings.into_iter().flatten() {
         print_status(&format!("warning: {warning}"));
     }
-    // A signal that arrives while a node takes over must not be lost.
+    // A signal that arrives just after a node has joined must not be lost.
     let early_signals = config.cluster.then(|| {
         let _guard = runtime.enter();
         wait_for_signal([SignalKind::terminate(), SignalKind::interrupt()])
     });
     let listener = listener.into_std().map_err(|error| describe_io_error(&error))?;
+    let internal_listener = internal_listener.map(tokio::net::TcpListener::into_std).transpose();
+    let internal_listener = internal_listener.map_err(|error| describe_io_error(&error))?;
     let Some(ClusterStart {
-        journals: acquired,
         tokens: shared_tokens,
         signing_key: shared_key,
         mut token_changes,
-    }) = cluster_start::join(config, &listener, tls.clone())?
+        part: mut cluster_part,
+    }) = cluster_start::join(config, &listener, internal_listener, tls.clone())?
     else {
         return Ok(());
     };
@@ -160,35 +170,31 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
         _ => load_auth_policy(config)?,
     };
     let telemetry = log_args.start_log()?;
-    let OpenedJournals { journals, map, status, ownership } = match acquired {
-        Some(journals) => journals,
+    let OpenedJournals { journals, map, status, ownership } = match cluster_part.shards() {
+        Some((shards, status)) => OpenedJournals::of_cluster(shards, status),
         None => shard_journals::open(config)?,
     };
     if let Some(status) = status {
         print_status(&status);
     }
-    let limits = shard_limits(config, map.count());
-    let mut cores = Vec::new();
-    for (shard, journal) in Shard::all_of(map).into_iter().zip(journals) {
-        let number = (!map.is_single()).then_some(shard.index);
-        let journal = telemetry.instrument_journal_of(number, journal);
-        let random = |bytes: &mut [u8]| SystemRandom.fill(bytes);
-        let core = Core::in_shard(shard, journal, manifest::hub_producer(), limits, random, wire::unix_now());
-        let mut core = core.map_err(|error| match number {
-            Some(number) => format!("shard {number}: {error}"),
-            None => error.to_string(),
-        })?;
-        core.set_default_language(&config.language);
-        // The demo agent runs in this process, so its sessions from an earlier process no longer have an agent.
-        core.orphan_sessions_of(demo::AGENT_ID, wire::unix_now());
-        cores.push(core);
-    }
+    let address = listener.local_addr().map_err(|error| describe_io_error(&error))?;
     let manifest = manifest::manifest_json(&enabled_transports(config));
     let signing_key = match shared_key {
         Some(key) => key,
         None => manifest::open_key((!config.memory).then_some(config.data.as_path()), print_status)?,
     };
     let signed = manifest::sign(&manifest, &signing_key)?;
+    let factory = Arc::new(CoreFactory {
+        shards: Shard::all_of(map),
+        telemetry: telemetry.clone(),
+        limits: shard_limits(config, map.count()),
+        language: config.language.clone(),
+        origin: own_origin(config, address),
+        signed_manifest: signed.clone(),
+        manifests: agent_manifests,
+    });
+    let cores = (0..).zip(journals).map(|(shard, journal)| factory.create(shard, journal));
+    let cores = cores.collect::<Result<Vec<_>, _>>()?;
     let browser_sessions = open_browser_sessions(config)?;
     let result = runtime.block_on(async {
         let mut reloader = Reloader::new();
@@ -196,17 +202,12 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
         reloader.tls = tls.clone().zip(tls_files(config));
         let listener =
             tokio::net::TcpListener::from_std(listener).map_err(|error| describe_io_error(&error))?;
-        let address = listener.local_addr().map_err(|error| describe_io_error(&error))?;
-        let origin = own_origin(config, address);
-        let manifest_uri = origin.as_ref().map(|origin| format!("{origin}/.well-known/aaep-manifest.json"));
-        for core in &mut cores {
-            core.set_hub_manifest(manifest_uri.clone(), signed.clone());
-            core.set_manifests(origin.clone(), agent_manifests.keys.clone(), agent_manifests.documents.clone())
-                .map_err(|error| error.to_string())?;
-        }
-        let hub = HubHandle::start_shards(cores, config.fanout, wire::unix_now, telemetry.clone())
-            .map_err(|error| describe_io_error(&error))?
-            .with_receipt_key(signing_key);
+        let hub = match cluster_part.start_hub(config, &factory)? {
+            Some(hub) => hub,
+            None => HubHandle::start_shards(cores, config.fanout, wire::unix_now, telemetry.clone())
+                .map_err(|error| describe_io_error(&error))?,
+        };
+        let hub = hub.with_receipt_key(signing_key);
         let hosts = allowed_hosts(config, address);
         let limits = wire::ServerLimits {
             connections: config.wire.connections.min(permitted_connections),
@@ -240,6 +241,7 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
         server = page_assets::register(server, config.compat || config.demo_agent);
         let only_user = if config.personal { Some(current_uid()?) } else { None };
         let server = server.with_only_user(only_user);
+        let server = cluster_part.register(server);
         let server = Arc::new(server.with_signed_manifest(signed).with_browser_sessions(browser_sessions).with_trusted_proxies(trusted_proxies).with_tls(tls));
         server.sync_tokens_to_hub().await;
         let (ready_sender, owner_stop) = owner.map(|owner| (owner.ready, owner.stop)).unzip();
@@ -317,10 +319,14 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
             }
         };
         let reloadable = otlp::HubAndReceiver { hub: &server, receiver: otlp_server.clone() };
-        // The journal is given away as after a signal. Otherwise, nothing more can be written.
+        // The shards are given away as after a signal. Otherwise, nothing more can be written.
         let (end_sender, lost) = tokio::sync::oneshot::channel();
         let given_away = async {
-            match ownership.ended().await {
+            let end = tokio::select! {
+                end = ownership.ended() => end,
+                end = cluster_part.run() => end,
+            };
+            match end {
                 OwnershipEnd::GivenAway => print_status("an operator has asked this node to stop"),
                 OwnershipEnd::Lost(error) => {
                     let _ = end_sender.send(error);
@@ -344,34 +350,40 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
         };
         tokio::pin!(stdio_connection);
         let mut result = Ok(());
-        tokio::select! {
-            error = lost => result = Err(error),
-            () = server.clone().serve(listener) => {}
-            () = unix_connections => {}
-            () = grpc_connections => {}
-            () = otlp_connections => {}
-            () = control_connections => {}
-            () = &mut stdio_connection => {}
-            () = heartbeats => {}
-            () = telemetry_ticks => {}
-            () = stop_requested => {
-                notify_service_manager(&[NotifyState::Stopping]);
-                if let Some(server) = &otlp_server {
-                    server.service.end_all().await;
-                }
-                // The stdio connection itself tells its listener about the shutdown. After that, it must not end this
-                // `select!`, because the other listeners must be informed, too.
-                let stdio_shutdown = async { stdio_connection.await; std::future::pending().await };
-                tokio::select! {
-                    () = hub.announce_shutdown(SHUTDOWN_TIMEOUT) => {}
-                    () = stdio_shutdown => {}
-                }
+        let is_requested = tokio::select! {
+            error = lost => {
+                result = Err(error);
+                false
+            }
+            () = server.clone().serve(listener) => false,
+            () = unix_connections => false,
+            () = grpc_connections => false,
+            () = otlp_connections => false,
+            () = control_connections => false,
+            () = &mut stdio_connection => false,
+            () = heartbeats => false,
+            () = telemetry_ticks => false,
+            () = stop_requested => true,
+        };
+        if is_requested {
+            notify_service_manager(&[NotifyState::Stopping]);
+            if let Some(server) = &otlp_server {
+                server.service.end_all().await;
+            }
+            cluster_part.drain().await;
+            // The stdio connection itself tells its listener about the shutdown. After that, the other listeners must
+            // still be informed.
+            let stdio_shutdown = async { stdio_connection.await; std::future::pending().await };
+            tokio::select! {
+                () = hub.announce_shutdown(SHUTDOWN_TIMEOUT) => {}
+                () = stdio_shutdown => {}
             }
         }
+        cluster_part.leave().await;
         result
     });
     // The hub's thread may still run, but it can no longer write.
-    runtime.block_on(ownership.release());
+    ownership.release();
     match result {
         Ok(()) => log_args::log_stopping(&telemetry),
         // Startup failed, so there is no stop to log.
@@ -465,6 +477,12 @@ fn own_origin(config: &Config, address: SocketAddr) -> Option<String> {
     let own_address = (!address.ip().is_unspecified()).then(|| address.to_string());
     let host = config.host.first().cloned().or(own_address)?;
     Some(format!("{scheme}://{host}"))
+}
+
+/// Returns where the node of a cluster listens for the other nodes, or `None` without a cluster.
+fn internal_address(config: &Config) -> Option<SocketAddr> {
+    let default = SocketAddr::new(config.listen.ip(), 0);
+    config.cluster.then(|| config.cluster_listen.unwrap_or(default))
 }
 
 fn current_uid() -> Result<u32, String> {

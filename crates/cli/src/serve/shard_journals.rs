@@ -27,6 +27,14 @@ pub(super) struct OpenedJournals {
     pub(super) ownership: JournalOwnership,
 }
 
+impl OpenedJournals {
+    /// The shards of a cluster, of which a node opens each when it acquires it.
+    pub(super) fn of_cluster(shards: u16, status: String) -> Self {
+        let map = ShardMap::new(shards);
+        Self { journals: Vec::new(), map, status: Some(status), ownership: JournalOwnership::default() }
+    }
+}
+
 /// Returns the name of a shard's journal in the data folder.
 pub(crate) fn journal_file_name(shard: u16) -> String {
     if shard == 0 { JOURNAL_FILE_NAME.to_owned() } else { format!("journal-{shard}.sqlite") }
@@ -57,7 +65,7 @@ pub(super) fn open(config: &Config) -> Result<OpenedJournals, String> {
     }
     #[cfg(feature = "postgres")]
     if let Some(address) = &config.database {
-        return super::database_journal::open(address.expose(), config, map);
+        return super::database_journal::open(address.expose(), config);
     }
     super::create_data_dir(&config.data)?;
     let first_path = config.data.join(JOURNAL_FILE_NAME);

@@ -74,6 +74,62 @@ fn a_hub_continues_after_its_database_was_killed() {
 }
 
 #[test]
+fn a_hub_with_several_shards_loses_nothing_and_keeps_their_number() {
+    let Some(server) = start_server("a_hub_with_several_shards_loses_nothing_and_keeps_their_number") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let with_shards = |shards: &[&str]| {
+        let mut command = hub_command(&server.address(), folder.path());
+        command.args(shards);
+        command
+    };
+    random_kills::assert_nothing_is_lost(4, 11, &|| {
+        HubProcess::start_command(&mut with_shards(&["--hub-shards", "4", "--journal-connections", "2"]))
+    });
+    let used = "SELECT count(*) FROM sayso.shard WHERE commit_number > 0";
+    assert_eq!(server.sql(used), "4");
+    // Without the setting, the database's number is used.
+    let mut hub = HubProcess::start_command(&mut with_shards(&[]));
+    let sessions: Vec<_> = (0..16)
+        .map(|person| {
+            let body = format!(r#"{{"summary_normal":"Work.","requested_by":"user:person{person}"}}"#);
+            hub.client().post("/agent/v1/sessions", &body).json_str("session_id")
+        })
+        .collect();
+    assert!(sessions.iter().any(|session| session.ends_with("x3")), "{sessions:?}");
+    assert_eq!(hub.stop(), 0);
+    assert_eq!(server.sql("SELECT count(*), count(owner) FROM sayso.shard"), "4|0");
+    let refused = with_shards(&["--hub-shards", "2"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        stderr(&refused).contains("the database has 4 shards, but 2 are configured"),
+        "{}",
+        stderr(&refused)
+    );
+}
+
+#[test]
+fn a_statement_that_takes_too_long_is_refused_and_the_hub_continues() {
+    let Some(server) = start_server("a_statement_that_takes_too_long_is_refused") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = hub_command(&server.address(), folder.path());
+    let hub = HubProcess::start_command(command.args(["--journal-statement-timeout", "300ms"]));
+    let client = hub.client();
+    client.start_session();
+    let mut lock = server.spawn_sql("BEGIN; LOCK TABLE sayso.session; SELECT pg_sleep(600)");
+    server.wait_for_sql("SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted AND relation = 'sayso.session'::regclass", "1");
+    let refused = client.send("POST", "/agent/v1/sessions", r#"{"summary_normal":"Work."}"#);
+    assert_eq!(refused.status, 503, "{refused:?}");
+    lock.kill().unwrap();
+    lock.wait().unwrap();
+    server.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' AND pid <> pg_backend_pid()");
+    while client.send("POST", "/agent/v1/sessions", r#"{"summary_normal":"Work."}"#).status != 201 {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
 fn a_second_hub_is_refused_and_a_stopped_one_releases_the_journal() {
     let Some(server) = start_server("a_second_hub_is_refused_and_a_stopped_one_releases_the_journal") else {
         return;

@@ -21,6 +21,7 @@ use tokio_postgres::{AsyncMessage, Client};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::error_mapping::{DatabaseFailure, describe, from_postgres};
+use super::pool::ConnectionPool;
 use super::settings::PostgresSettings;
 use super::{durability, schema};
 use crate::JournalError;
@@ -38,6 +39,7 @@ struct SharedDatabase {
     settings: PostgresSettings,
     tls: MakeRustlsConnect,
     runtime: Handle,
+    pool: ConnectionPool,
     /// Dropping it ends the thread.
     _stop: oneshot::Sender<()>,
 }
@@ -51,6 +53,8 @@ impl std::fmt::Debug for SharedDatabase {
 /// A connection that is configured and checked.
 pub(super) struct Session {
     pub(super) client: Client,
+    /// Differs for every server, and for every start of the same server.
+    pub(super) server: String,
     /// Set when the server warns that a commit is stored on the primary only.
     has_warning: Arc<AtomicBool>,
 }
@@ -68,7 +72,8 @@ impl PostgresDatabase {
                 let _ = runtime.block_on(stopped);
             })
             .map_err(io_error)?;
-        let shared = SharedDatabase { settings, tls, runtime: handle, _stop: stop };
+        let pool = ConnectionPool::new(settings.connections);
+        let shared = SharedDatabase { settings, tls, runtime: handle, pool, _stop: stop };
         let database = Self { shared: Arc::new(shared) };
         let mut session = database.connect()?;
         let limit = database.answer_timeout();
@@ -125,7 +130,13 @@ impl PostgresDatabase {
         );
         client.batch_execute(&configure).await.map_err(from_postgres)?;
         durability::check(&client, settings.replicas).await?;
-        Ok(Session { client, has_warning })
+        let row = client.query_one("SELECT pg_postmaster_start_time()::text", &[]).await;
+        let server = row.map_err(from_postgres)?.get(0);
+        Ok(Session { client, server, has_warning })
+    }
+
+    pub(super) fn pool(&self) -> &ConnectionPool {
+        &self.shared.pool
     }
 
     pub(super) fn runtime(&self) -> &Handle {

@@ -4,6 +4,7 @@
 //! Every commit locks the row and checks the epoch, so a former owner can no longer write. The lease only decides when
 //! another node may acquire the shard. All times are those of the database.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 use seal::{Random, SystemRandom};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio_postgres::types::ToSql;
 
 use super::database::{PostgresDatabase, Session, timed_out, wait};
 use super::error_mapping::{DatabaseFailure, from_postgres};
@@ -54,8 +56,18 @@ struct Ownership {
     instance: [u8; 16],
     epoch: AtomicI64,
     is_lost: Arc<watch::Sender<bool>>,
-    /// The task that renews the lease. `None` if a [`ClusterMember`](super::ClusterMember) renews and releases it.
-    renewal: Option<JoinHandle<()>>,
+    /// `None` if a [`ClusterMember`](super::ClusterMember) renews and releases the lease.
+    renewal: Option<Arc<Renewal>>,
+}
+
+/// The task that renews the leases of a hub's shards.
+#[derive(Debug)]
+struct Renewal(JoinHandle<()>);
+
+impl Drop for Renewal {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl ShardLease {
@@ -66,28 +78,35 @@ impl ShardLease {
         owner: &ShardOwner,
         settings: &LeaseSettings,
     ) -> Result<Self, JournalError> {
-        Self::acquire_with_session(database, shard, owner, settings).map(|(lease, _)| lease)
+        let lease = Self::acquire_all(database, &[shard], owner, settings)?.pop();
+        lease.ok_or(JournalError::OwnershipLost { shard })
     }
 
-    /// Acquires the shard, and returns the connection that was used for it.
-    pub(super) fn acquire_with_session(
+    /// Acquires all of these shards or none. One task renews them all.
+    pub(super) fn acquire_all(
         database: &PostgresDatabase,
-        shard: i32,
+        shards: &[i32],
         owner: &ShardOwner,
         settings: &LeaseSettings,
-    ) -> Result<(Self, Session), JournalError> {
+    ) -> Result<Vec<Self>, JournalError> {
         let mut instance = [0; 16];
         SystemRandom.fill(&mut instance);
-        let session = database.connect()?;
+        let connection = database.borrow()?;
+        let session = connection.session()?;
+        let acquisition = Acquisition { shards, owner, instance: &instance, settings };
         let deadline = Instant::now() + settings.max_wait;
-        let epoch = loop {
-            let attempt = try_acquire(&session, shard, owner, &instance, settings);
+        let epochs = loop {
+            let attempt = acquisition.attempt(session);
             match wait(attempt, database.answer_timeout()).ok_or_else(timed_out)?? {
-                Attempt::Acquired { epoch } if !session.take_warning() => break epoch,
-                Attempt::Acquired { .. } => return Err(unreplicated()),
-                Attempt::OwnedBy { owner, remaining } => {
+                Attempt::Acquired(epochs) if !session.take_warning() => break epochs,
+                Attempt::Acquired(_) => return Err(unreplicated()),
+                Attempt::OwnedBy { shard, owner, remaining } => {
                     let time_left = deadline.saturating_duration_since(Instant::now());
                     if time_left.is_zero() {
+                        // In a race with another hub, this one may have acquired some of the shards.
+                        let release = release_all(session, &instance);
+                        wait(release, database.answer_timeout()).ok_or_else(timed_out)??;
+                        connection.put_back();
                         return Err(JournalError::OwnedElsewhere { shard, owner });
                     }
                     let pause = remaining.clamp(Duration::from_millis(20), Duration::from_secs(1));
@@ -95,19 +114,23 @@ impl ShardLease {
                 }
             }
         };
-        let is_lost = Arc::new(watch::Sender::new(false));
-        let renewal = database.runtime().spawn(renew_regularly(
-            database.clone(),
-            shard,
-            instance,
-            settings.duration,
-            is_lost.clone(),
-        ));
-        let (database, duration) = (database.clone(), settings.duration);
-        let epoch = AtomicI64::new(epoch);
-        let renewal = Some(renewal);
-        let ownership = Ownership { database, shard, duration, instance, epoch, is_lost, renewal };
-        Ok((Self(Arc::new(ownership)), session))
+        connection.put_back();
+        let losses: Vec<_> = shards.iter().map(|_| Arc::new(watch::Sender::new(false))).collect();
+        let renewed = shards.iter().copied().zip(losses.iter().cloned()).collect();
+        let task = renew_regularly(database.clone(), renewed, instance, settings.duration);
+        let renewal = Arc::new(Renewal(database.runtime().spawn(task)));
+        let ownership = |((shard, epoch), is_lost): ((i32, i64), Arc<watch::Sender<bool>>)| {
+            Self(Arc::new(Ownership {
+                database: database.clone(),
+                shard,
+                duration: settings.duration,
+                instance,
+                epoch: AtomicI64::new(epoch),
+                is_lost,
+                renewal: Some(renewal.clone()),
+            }))
+        };
+        Ok(shards.iter().copied().zip(epochs).zip(losses).map(ownership).collect())
     }
 
     /// Returns the ownership that a cluster node has acquired, and which it renews and releases.
@@ -196,26 +219,50 @@ impl ShardLease {
     pub fn release(&self) {
         self.0.release();
     }
+
+    /// Releases all shards of a hub at once, as [`release`](Self::release) does one.
+    pub fn release_all(leases: &[Self]) {
+        let Some(Self(first)) = leases.first() else { return };
+        let is_released = |lease: &&Self| lease.0.instance == first.instance && lease.0.end();
+        let shards = leases.iter().filter(is_released).map(Self::shard).collect();
+        first.release_shards(shards);
+    }
 }
 
 impl Ownership {
     fn release(&self) {
-        let Some(renewal) = &self.renewal else { return };
-        renewal.abort();
-        if self.is_lost.send_replace(true) {
+        if self.end() {
+            self.release_shards(vec![self.shard]);
+        }
+    }
+
+    /// Ends the ownership in this process. Returns whether the shard must be released.
+    fn end(&self) -> bool {
+        self.renewal.is_some() && !self.is_lost.send_replace(true)
+    }
+
+    fn release_shards(&self, shards: Vec<i32>) {
+        if shards.is_empty() {
             return;
         }
-        let (database, shard, instance) = (self.database.clone(), self.shard, self.instance);
+        let (database, instance) = (self.database.clone(), self.instance);
         let release = self.database.runtime().spawn(async move {
             let session = database.connect_async().await.ok()?;
             // The new epoch refuses a commit that is still under way.
-            let sql =
-                "UPDATE sayso.shard SET epoch = epoch + 1, owner = NULL, address = NULL, instance = NULL,
-                       lease_until = NULL WHERE id = $1 AND instance = $2";
-            session.client.execute(sql, &[&shard, &&instance[..]]).await.ok()
+            let sql = format!("{RELEASE} AND id = ANY ($2)");
+            session.client.execute(&sql, &[&&instance[..], &shards]).await.ok()
         });
         let _ = wait(release, RELEASE_TIMEOUT);
     }
+}
+
+/// Frees the shards of an owner.
+const RELEASE: &str =
+    "UPDATE sayso.shard SET epoch = epoch + 1, owner = NULL, address = NULL, instance = NULL,
+                       lease_until = NULL WHERE instance = $1";
+
+async fn release_all(session: &Session, instance: &[u8]) -> Result<(), JournalError> {
+    session.client.execute(RELEASE, &[&instance]).await.map(drop).map_err(from_postgres)
 }
 
 impl Drop for Ownership {
@@ -225,56 +272,76 @@ impl Drop for Ownership {
 }
 
 enum Attempt {
-    Acquired { epoch: i64 },
-    OwnedBy { owner: String, remaining: Duration },
+    /// With the epochs of the shards, in their order.
+    Acquired(Vec<i64>),
+    OwnedBy {
+        shard: i32,
+        owner: String,
+        remaining: Duration,
+    },
 }
 
-async fn try_acquire(
-    session: &Session,
-    shard: i32,
-    owner: &ShardOwner,
-    instance: &[u8],
-    settings: &LeaseSettings,
-) -> Result<Attempt, JournalError> {
-    let lease_ms = milliseconds(settings.duration);
-    session.take_warning();
-    let sql = "INSERT INTO sayso.shard VALUES
-               ($1, 1, $2, $3, $4, clock_timestamp() + $5::bigint * interval '1 millisecond', 0, 0, 0, 0, 0)
-               ON CONFLICT (id) DO UPDATE SET epoch = shard.epoch + 1, owner = $2, address = $3, instance = $4,
-               lease_until = clock_timestamp() + $5::bigint * interval '1 millisecond'
-               WHERE shard.lease_until IS NULL OR shard.lease_until < clock_timestamp() OR $6
-               RETURNING epoch";
-    let row = session
-        .client
-        .query_opt(sql, &[&shard, &owner.name, &owner.address, &instance, &lease_ms, &settings.take_over])
-        .await
-        .map_err(from_postgres)?;
-    if let Some(row) = row {
-        return Ok(Attempt::Acquired { epoch: row.get(0) });
+/// An attempt to acquire several shards.
+struct Acquisition<'a> {
+    shards: &'a [i32],
+    owner: &'a ShardOwner,
+    instance: &'a [u8],
+    settings: &'a LeaseSettings,
+}
+
+impl Acquisition<'_> {
+    async fn attempt(&self, session: &Session) -> Result<Attempt, JournalError> {
+        let Self { shards, owner, instance, settings } = self;
+        let lease_ms = milliseconds(settings.duration);
+        session.take_warning();
+        // The rows are locked in the order of their numbers, so that two hubs cannot block each other.
+        let sql = "INSERT INTO sayso.shard
+                   SELECT id, 1, $2, $3, $4, clock_timestamp() + $5::bigint * interval '1 millisecond', 0, 0, 0, 0, 0
+                   FROM unnest($1::integer[]) AS wanted (id) WHERE $6 OR NOT EXISTS (SELECT FROM sayso.shard
+                   WHERE shard.id = ANY ($1) AND lease_until >= clock_timestamp() AND instance IS DISTINCT FROM $4)
+                   ORDER BY id
+                   ON CONFLICT (id) DO UPDATE SET epoch = shard.epoch + 1, owner = $2, address = $3, instance = $4,
+                   lease_until = clock_timestamp() + $5::bigint * interval '1 millisecond'
+                   WHERE shard.lease_until IS NULL OR shard.lease_until < clock_timestamp() OR shard.instance = $4 OR $6
+                   RETURNING id, epoch";
+        let parameters: [&(dyn ToSql + Sync); 6] =
+            [shards, &owner.name, &owner.address, instance, &lease_ms, &settings.take_over];
+        let rows = session.client.query(sql, &parameters).await.map_err(from_postgres)?;
+        let acquired: HashMap<i32, i64> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        let epochs: Option<Vec<i64>> = shards.iter().map(|shard| acquired.get(shard).copied()).collect();
+        if let Some(epochs) = epochs {
+            return Ok(Attempt::Acquired(epochs));
+        }
+        let sql = "SELECT id, coalesce(owner, ''),
+                   coalesce(extract(epoch FROM lease_until - clock_timestamp()) * 1000, 0)::bigint
+                   FROM sayso.shard WHERE id = ANY ($1) AND instance IS DISTINCT FROM $2
+                   ORDER BY lease_until >= clock_timestamp() DESC NULLS LAST, id LIMIT 1";
+        let row = session.client.query_opt(sql, &[shards, instance]).await.map_err(from_postgres)?;
+        let (shard, owner, remaining) =
+            row.map_or((0, String::new(), 0_i64), |row| (row.get(0), row.get(1), row.get(2)));
+        let remaining_ms = u64::try_from(remaining).unwrap_or(0);
+        Ok(Attempt::OwnedBy { shard, owner, remaining: Duration::from_millis(remaining_ms) })
     }
-    let sql = "SELECT coalesce(owner, ''),
-               coalesce(extract(epoch FROM lease_until - clock_timestamp()) * 1000, 0)::bigint
-               FROM sayso.shard WHERE id = $1";
-    let row = session.client.query_one(sql, &[&shard]).await.map_err(from_postgres)?;
-    let remaining_ms = u64::try_from(row.get::<_, i64>(1)).unwrap_or(0);
-    Ok(Attempt::OwnedBy { owner: row.get(0), remaining: Duration::from_millis(remaining_ms) })
 }
 
-/// Renews the lease at a third of its time, on a connection of its own, until another owner has taken the shard.
+/// Renews leases at a third of their time, on a connection of its own, until other owners have taken all shards.
 async fn renew_regularly(
     database: PostgresDatabase,
-    shard: i32,
+    mut shards: Vec<(i32, Arc<watch::Sender<bool>>)>,
     instance: [u8; 16],
     duration: Duration,
-    is_lost: Arc<watch::Sender<bool>>,
 ) {
     let mut session = None;
     let mut pause = duration / 3;
     let lease_ms = milliseconds(duration);
     loop {
         tokio::time::sleep(pause).await;
-        // After a failure, there are two more attempts before the lease ends.
+        // After a failure, there are two more attempts before the leases end.
         pause = duration / 10;
+        shards.retain(|(_, is_lost)| !*is_lost.borrow());
+        if shards.is_empty() {
+            return;
+        }
         let current = match session.take() {
             Some(current) => current,
             None => match tokio::time::timeout(duration, database.connect_async()).await {
@@ -282,20 +349,20 @@ async fn renew_regularly(
                 _ => continue,
             },
         };
-        let sql =
-            "UPDATE sayso.shard SET lease_until = clock_timestamp() + $3::bigint * interval '1 millisecond'
-                   WHERE id = $1 AND instance = $2";
-        let renewal = async { current.client.execute(sql, &[&shard, &&instance[..], &lease_ms]).await };
-        match tokio::time::timeout(duration, renewal).await {
-            Ok(Ok(0)) => {
+        let ids: Vec<i32> = shards.iter().map(|(shard, _)| *shard).collect();
+        // Commits lock the rows one at a time, and this statement waits for them in the same order as other renewals.
+        let sql = "WITH held AS (SELECT id FROM sayso.shard WHERE id = ANY ($1) AND instance = $2
+                   ORDER BY id FOR UPDATE)
+                   UPDATE sayso.shard SET lease_until = clock_timestamp() + $3::bigint * interval '1 millisecond'
+                   FROM held WHERE shard.id = held.id RETURNING shard.id";
+        let renewal = async { current.client.query(sql, &[&ids, &&instance[..], &lease_ms]).await };
+        if let Ok(Ok(rows)) = tokio::time::timeout(duration, renewal).await {
+            let renewed: Vec<i32> = rows.iter().map(|row| row.get(0)).collect();
+            for (_, is_lost) in shards.iter().filter(|(shard, _)| !renewed.contains(shard)) {
                 is_lost.send_replace(true);
-                return;
             }
-            Ok(Ok(_)) => {
-                session = Some(current);
-                pause = duration / 3;
-            }
-            _ => {}
+            session = Some(current);
+            pause = duration / 3;
         }
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! - `settings`: the address of the database and the time limits.
 //! - `database`: connections, and the thread that drives them.
+//! - `pool`: the connections that the shards share.
 //! - `durability`: refuses a server whose settings could lose acknowledged entries.
 //! - `schema`: the tables and their versions.
+//! - `shard_count`: the number of shards, which is fixed when a database is first used.
 //! - `lease`: the ownership of a shard.
 //! - `cluster`: the table of nodes and shards, and one node's membership.
 //! - `shared_text`: small texts that all nodes of a cluster share, such as the tokens.
@@ -21,18 +23,16 @@ mod error_mapping;
 mod lease;
 mod live_index;
 mod plan;
+mod pool;
 mod read;
 mod schema;
 mod settings;
+mod shard_count;
 mod shared_text;
 mod trim;
 mod write;
 
-use std::collections::HashMap;
-use std::time::Duration;
-
 use seal::UnixMillis;
-use tokio_postgres::Statement;
 
 use crate::stored::{LiveState, StoredDecision, StoredEvent, StoredResponse, StoredSession};
 use crate::{Journal, JournalEntry, JournalError, Position, Retention, TrimReport};
@@ -42,9 +42,9 @@ use database::{Session, timed_out, wait};
 use error_mapping::{from_postgres, is_rolled_back};
 pub use lease::{LeaseSettings, ShardLease, ShardOwner};
 use live_index::LiveIndex;
+use pool::BorrowedConnection;
 pub use settings::{PostgresSettings, PostgresTimeouts};
 pub use shared_text::{SharedText, SharedTexts};
-use write::BatchStatement;
 
 /// The journal of one shard in a Postgres database. It owns the shard until it is dropped.
 ///
@@ -68,17 +68,11 @@ use write::BatchStatement;
 /// ```
 #[derive(Debug)]
 pub struct PostgresJournal {
-    /// `None` if the connection is broken.
-    session: Option<OpenSession>,
+    /// The generation of connections on which this journal last confirmed its ownership. `None` if it must do so before its
+    /// next call does anything, because the outcome of a write is unknown.
+    confirmed: Option<u64>,
     index: LiveIndex,
     lease: ShardLease,
-}
-
-/// A connection with its prepared statements.
-struct OpenSession {
-    session: Session,
-    /// Prepared statements, keyed by `BatchStatement::parts`.
-    statements: HashMap<u16, Statement>,
 }
 
 impl PostgresJournal {
@@ -89,17 +83,26 @@ impl PostgresJournal {
         owner: &ShardOwner,
         settings: &LeaseSettings,
     ) -> Result<Self, JournalError> {
-        let (lease, session) = ShardLease::acquire_with_session(database, shard, owner, settings)?;
-        let session = Some(OpenSession { session, statements: HashMap::new() });
-        let mut journal = Self { session, index: LiveIndex::default(), lease };
-        journal.read_live_state()?;
-        Ok(journal)
+        Self::open_acquired(ShardLease::acquire(database, shard, owner, settings)?)
     }
 
-    /// Opens the journal of a shard that a cluster node has acquired.
+    /// Acquires the shards from 0 up to `count`, all of them or none.
+    pub fn open_all(
+        database: &PostgresDatabase,
+        count: u16,
+        owner: &ShardOwner,
+        settings: &LeaseSettings,
+    ) -> Result<Vec<Self>, JournalError> {
+        let shards: Vec<i32> = (0..i32::from(count)).collect();
+        let leases = ShardLease::acquire_all(database, &shards, owner, settings)?;
+        leases.into_iter().map(Self::open_acquired).collect()
+    }
+
+    /// Opens the journal of a shard that is already acquired, such as by a cluster node.
     pub fn open_acquired(lease: ShardLease) -> Result<Self, JournalError> {
-        let mut journal = Self { session: None, index: LiveIndex::default(), lease };
-        journal.open_session()?;
+        let mut journal = Self { confirmed: None, index: LiveIndex::default(), lease };
+        let (connection, _) = journal.confirm()?;
+        connection.put_back();
         journal.read_live_state()?;
         Ok(journal)
     }
@@ -109,27 +112,40 @@ impl PostgresJournal {
         &self.lease
     }
 
-    /// Returns the connection, and opens a new one if it is broken.
-    fn ensure_session(&mut self) -> Result<&mut OpenSession, JournalError> {
+    /// Borrows a connection on which the ownership is confirmed.
+    fn connection(&mut self) -> Result<BorrowedConnection, JournalError> {
+        loop {
+            if self.lease.is_lost() {
+                return Err(self.lease.mark_lost());
+            }
+            let connection = self.lease.database().borrow()?;
+            if self.confirmed == Some(connection.generation()) {
+                return Ok(connection);
+            }
+            let commit_number = self.confirm_on(&connection)?;
+            if commit_number == self.index.counters.commit_number {
+                return Ok(connection);
+            }
+            // The batch or trim whose outcome was unknown turned out to be stored.
+            connection.put_back();
+            self.read_live_state()?;
+        }
+    }
+
+    /// Borrows a connection, confirms the ownership, and returns the number of the last commit.
+    fn confirm(&mut self) -> Result<(BorrowedConnection, i64), JournalError> {
         if self.lease.is_lost() {
             return Err(self.lease.mark_lost());
         }
-        if self.session.as_ref().is_none_or(|open| open.session.client.is_closed()) {
-            let commit_number = self.open_session()?;
-            if commit_number != self.index.counters.commit_number {
-                // The batch or trim whose outcome was unknown turned out to be stored.
-                self.read_live_state()?;
-            }
-        }
-        self.session.as_mut().ok_or_else(timed_out)
+        let connection = self.lease.database().borrow()?;
+        let commit_number = self.confirm_on(&connection)?;
+        Ok((connection, commit_number))
     }
 
-    /// Opens a connection, confirms the ownership, and returns the number of the last commit.
-    fn open_session(&mut self) -> Result<i64, JournalError> {
-        self.session = None;
-        let session = self.lease.database().connect()?;
-        let commit_number = self.lease.confirm(&session)?;
-        self.session = Some(OpenSession { session, statements: HashMap::new() });
+    fn confirm_on(&mut self, connection: &BorrowedConnection) -> Result<i64, JournalError> {
+        self.confirmed = None;
+        let commit_number = self.lease.confirm(connection.session()?)?;
+        self.confirmed = Some(connection.generation());
         Ok(commit_number)
     }
 
@@ -141,51 +157,22 @@ impl PostgresJournal {
         let limit = self.lease.database().answer_timeout();
         let mut is_repeated = false;
         loop {
-            let open = self.ensure_session()?;
-            let Some(result) = wait(query(&open.session), limit) else {
-                self.session = None;
-                return Err(timed_out());
-            };
-            let Err(error) = result else { return result.map_err(from_postgres) };
-            // The connection may be inside a failed transaction.
-            self.session = None;
-            if is_rolled_back(&error) || is_repeated {
-                return Err(from_postgres(error));
+            let connection = self.connection()?;
+            // After an error, the connection is closed, because it may be inside a failed transaction.
+            match wait(query(connection.session()?), limit).ok_or_else(timed_out)? {
+                Ok(value) => {
+                    connection.put_back();
+                    return Ok(value);
+                }
+                Err(error) if is_rolled_back(&error) || is_repeated => return Err(from_postgres(error)),
+                Err(_) => is_repeated = true,
             }
-            is_repeated = true;
         }
-    }
-}
-
-impl OpenSession {
-    fn prepare_batch(
-        &mut self,
-        statement: &BatchStatement<'_>,
-        limit: Duration,
-    ) -> Result<Statement, JournalError> {
-        if let Some(prepared) = self.statements.get(&statement.parts) {
-            return Ok(prepared.clone());
-        }
-        if write::is_statement_cache_full(self.statements.len()) {
-            self.statements.clear();
-        }
-        let sql = statement.sql();
-        let prepare = async { self.session.client.prepare(&sql).await };
-        let prepared = wait(prepare, limit).ok_or_else(timed_out)?.map_err(from_postgres)?;
-        self.statements.insert(statement.parts, prepared.clone());
-        Ok(prepared)
-    }
-}
-
-impl std::fmt::Debug for OpenSession {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenSession").field("statements", &self.statements.len()).finish_non_exhaustive()
     }
 }
 
 impl Drop for PostgresJournal {
     fn drop(&mut self) {
-        self.session = None;
         self.lease.release();
     }
 }
@@ -245,7 +232,7 @@ impl Journal for PostgresJournal {
     }
 
     fn size_bytes(&mut self) -> Result<u64, JournalError> {
-        self.ensure_session()?;
+        self.connection()?.put_back();
         Ok(u64::try_from(self.index.counters.stored_bytes).unwrap_or(0))
     }
 }

@@ -11,7 +11,7 @@ use super::error_mapping::from_postgres;
 use crate::JournalError;
 
 /// The migrations, one per version. The first one creates version 1. A released migration is never changed.
-pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2];
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3];
 
 /// Serializes migrations by several nodes that start at the same time. "sayso" in ASCII.
 const MIGRATION_LOCK: i64 = 0x0073_6179_736f;
@@ -138,6 +138,17 @@ CREATE TABLE sayso.shared_text (
     version bigint NOT NULL,
     content bytea NOT NULL
 );
+";
+
+/// `shard_count` has one row, once the number of shards is fixed. Before this version, a hub without a cluster had one shard.
+const VERSION_3: &str = "
+CREATE TABLE sayso.shard_count (
+    id integer PRIMARY KEY DEFAULT 1 CHECK (id = 1),
+    count integer NOT NULL CHECK (count > 0)
+);
+INSERT INTO sayso.shard_count (count)
+    SELECT coalesce((SELECT shards FROM sayso.cluster), 1)
+    WHERE EXISTS (SELECT FROM sayso.cluster) OR EXISTS (SELECT FROM sayso.shard);
 ";
 
 /// Replaces every `KEY(column)` with the expression by which the column is indexed.

@@ -31,6 +31,8 @@ seal::defaults! {
 pub struct PostgresSettings {
     /// How many standbys must confirm every commit. If it is not 0, a server that does not wait for that many is refused.
     pub replicas: u32,
+    /// Maximum number of connections that the journals of all shards share.
+    pub connections: usize,
     /// The time limits.
     pub timeouts: PostgresTimeouts,
     config: Config,
@@ -38,6 +40,9 @@ pub struct PostgresSettings {
 }
 
 impl PostgresSettings {
+    /// The default of [`connections`](Self::connections).
+    pub const DEFAULT_CONNECTIONS: usize = 8;
+
     /// Parses an address such as `postgres://user@host:5432/database`. Several hosts can be given, separated by commas;
     /// the one that accepts writes is used. A password that is not in the address is taken from `PGPASSWORD`, or from
     /// the file that `passfile=` or `PGPASSFILE` names, or from `~/.pgpass`.
@@ -100,7 +105,14 @@ impl PostgresSettings {
         {
             config.password(password);
         }
-        Ok(Self { replicas: 0, timeouts: PostgresTimeouts::default(), config, root_certificates })
+        let connections = Self::DEFAULT_CONNECTIONS;
+        Ok(Self {
+            replicas: 0,
+            connections,
+            timeouts: PostgresTimeouts::default(),
+            config,
+            root_certificates,
+        })
     }
 
     pub(super) fn config(&self) -> Config {
@@ -146,10 +158,11 @@ impl fmt::Display for PostgresSettings {
 
 impl fmt::Debug for PostgresSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { replicas, timeouts, config: _, root_certificates } = self;
+        let Self { replicas, connections, timeouts, config: _, root_certificates } = self;
         f.debug_struct("PostgresSettings")
             .field("address", &self.to_string())
             .field("replicas", replicas)
+            .field("connections", connections)
             .field("timeouts", timeouts)
             .field("root_certificates", root_certificates)
             .finish()

@@ -20,14 +20,16 @@ impl PostgresJournal {
         retention: &Retention,
         now: UnixMillis,
     ) -> Result<TrimReport, JournalError> {
-        self.ensure_session()?;
+        let connection = self.connection()?;
         let (shard, epoch, limit) =
             (self.lease.shard(), self.lease.epoch(), self.lease.database().answer_timeout());
-        let Some(open) = &self.session else { return Err(timed_out()) };
         let mut counters = self.index.counters;
         counters.commit_number += 1;
+        // Unless the trim succeeds, the next call finds out whether it is stored.
+        let confirmed = self.confirmed.take();
+        let session = connection.session()?;
         let mut pass = TrimPass {
-            client: &open.session.client,
+            client: &session.client,
             shard,
             retention,
             now,
@@ -36,28 +38,17 @@ impl PostgresJournal {
         };
         let outcome = wait(pass.run(epoch), limit);
         let TrimPass { counters, mut report, .. } = pass;
-        let has_warning = open.session.take_warning();
-        match outcome {
-            // Nobody was promised a deletion, so whether it is on the standby does not matter.
-            Some(Ok(true)) => {
-                if has_warning {
-                    self.session = None;
-                }
-                self.index.counters = counters;
-                report.trimmed_up_to = counters.trimmed_up_to;
-                Ok(report)
-            }
-            Some(Ok(false)) => Err(self.lease.mark_lost()),
-            // The next connection shows whether the trim is stored.
-            Some(Err(error)) => {
-                self.session = None;
-                Err(from_postgres(error))
-            }
-            None => {
-                self.session = None;
-                Err(timed_out())
-            }
+        if !outcome.ok_or_else(timed_out)?.map_err(from_postgres)? {
+            return Err(self.lease.mark_lost());
         }
+        // Nobody was promised a deletion, so whether it is on the standby does not matter.
+        if !session.take_warning() {
+            self.confirmed = confirmed;
+            connection.put_back();
+        }
+        self.index.counters = counters;
+        report.trimmed_up_to = counters.trimmed_up_to;
+        Ok(report)
     }
 }
 

@@ -13,6 +13,7 @@ use super::PostgresJournal;
 use super::database::{Session, timed_out, wait};
 use super::error_mapping::{DatabaseFailure, describe, from_postgres, is_rolled_back, is_unique_violation};
 use super::plan::{BatchPlan, History, SessionChange, SubscriptionChange, position_to_sql};
+use super::pool::BorrowedConnection;
 use super::read::text_from_sql;
 use super::schema::{MAX_INDEXED_BYTES, expand_keys};
 use crate::{JournalEntry, JournalError};
@@ -34,71 +35,108 @@ enum Outcome {
     Unknown(DatabaseFailure),
 }
 
+/// The certain outcome of writing a batch.
+enum Written {
+    Stored,
+    /// The database has refused it, because an id in it is already in use.
+    Duplicate(tokio_postgres::Error),
+}
+
 impl PostgresJournal {
     pub(super) fn write_batch(&mut self, batch: &[JournalEntry<'_>]) -> Result<(), JournalError> {
-        // Connecting may replace the index, so it comes before planning.
-        self.ensure_session()?;
-        let Ok(plan) = BatchPlan::new(batch, &self.index, None) else {
-            return Err(self.explain_conflict(batch)?.unwrap_or_else(timed_out));
-        };
-        let mut statement = BatchStatement::new(&plan);
-        let (mut deadline, mut is_repeated) = (None, false);
+        let limit = self.lease.database().answer_timeout();
+        let mut is_repeated = false;
         loop {
-            self.ensure_session()?;
-            statement.set_fence(self.lease.shard(), self.lease.epoch());
-            let limit = self.lease.database().answer_timeout();
-            let Some(open) = &mut self.session else { return Err(timed_out()) };
+            // Confirming the ownership may replace the index, so it comes before planning.
+            let connection = self.connection()?;
+            let Ok(plan) = BatchPlan::new(batch, &self.index, None) else {
+                connection.put_back();
+                return Err(self.explain_conflict(batch)?.unwrap_or_else(timed_out));
+            };
+            let mut statement = BatchStatement::new(&plan);
+            let mut connection = connection;
             // Nothing is sent before the statement is prepared, so this error is certain.
-            let prepared = match open.prepare_batch(&statement, limit) {
+            let prepared = match connection.prepare_batch(&statement, limit) {
                 Ok(prepared) => prepared,
                 // An idle connection breaks unnoticed.
-                Err(_) if open.session.client.is_closed() && !is_repeated => {
+                Err(_) if connection.session()?.client.is_closed() && !is_repeated => {
                     is_repeated = true;
                     continue;
                 }
-                Err(error) => {
-                    self.session = None;
-                    return Err(error);
-                }
+                Err(error) => return Err(error),
             };
-            let failure = match execute(&open.session, &prepared, &statement, limit) {
-                Outcome::Stored => {
+            match self.write_planned(&plan, &mut statement, connection, prepared)? {
+                Written::Stored => {
                     plan.apply_to(&mut self.index);
                     return Ok(());
                 }
-                Outcome::OwnershipLost => return Err(self.lease.mark_lost()),
-                Outcome::Refused(error) if is_unique_violation(&error) => {
+                Written::Duplicate(error) => {
                     return Err(self.explain_conflict(batch)?.unwrap_or_else(|| from_postgres(error)));
                 }
-                Outcome::Refused(error) => return Err(from_postgres(error)),
-                Outcome::Unknown(failure) => failure,
-            };
-            let deadline = *deadline
-                .get_or_insert_with(|| Instant::now() + self.lease.database().settings().timeouts.outcome);
-            if self.find_outcome(plan.counters.commit_number, failure, deadline)? {
-                plan.apply_to(&mut self.index);
-                return Ok(());
             }
         }
     }
 
-    /// Connects again until the database says whether it has the commit with this number.
+    /// Sends the statement, and again whenever its acknowledgement is lost and the batch turns out not to be stored.
+    fn write_planned(
+        &mut self,
+        plan: &BatchPlan<'_>,
+        statement: &mut BatchStatement<'_>,
+        mut connection: BorrowedConnection,
+        mut prepared: Statement,
+    ) -> Result<Written, JournalError> {
+        let limit = self.lease.database().answer_timeout();
+        let mut deadline = None;
+        loop {
+            statement.set_fence(self.lease.shard(), self.lease.epoch());
+            let failure = match execute(connection.session()?, &prepared, statement, limit) {
+                Outcome::Unknown(failure) => failure,
+                outcome => {
+                    connection.put_back();
+                    return match outcome {
+                        Outcome::OwnershipLost => Err(self.lease.mark_lost()),
+                        Outcome::Refused(error) if is_unique_violation(&error) => {
+                            Ok(Written::Duplicate(error))
+                        }
+                        Outcome::Refused(error) => Err(from_postgres(error)),
+                        Outcome::Stored | Outcome::Unknown(_) => Ok(Written::Stored),
+                    };
+                }
+            };
+            drop(connection);
+            let deadline = *deadline
+                .get_or_insert_with(|| Instant::now() + self.lease.database().settings().timeouts.outcome);
+            let Some(next) = self.find_outcome(plan.counters.commit_number, failure, deadline)? else {
+                return Ok(Written::Stored);
+            };
+            connection = next;
+            prepared = connection.prepare_batch(statement, limit)?;
+        }
+    }
+
+    /// Confirms the ownership until the database says whether it has the commit with this number. Returns `None` if it has, and
+    /// otherwise the connection on which to write it again.
     fn find_outcome(
         &mut self,
         commit_number: i64,
         failure: DatabaseFailure,
         deadline: Instant,
-    ) -> Result<bool, JournalError> {
-        self.session = None;
+    ) -> Result<Option<BorrowedConnection>, JournalError> {
+        self.confirmed = None;
         let mut pause = MIN_RETRY_PAUSE;
         loop {
-            match self.open_session() {
-                Ok(found) if found == commit_number => return Ok(true),
-                Ok(found) if found == self.index.counters.commit_number && Instant::now() < deadline => {
-                    return Ok(false);
+            match self.confirm() {
+                Ok((connection, found)) if found == commit_number => {
+                    connection.put_back();
+                    return Ok(None);
+                }
+                Ok((connection, found))
+                    if found == self.index.counters.commit_number && Instant::now() < deadline =>
+                {
+                    return Ok(Some(connection));
                 }
                 Ok(_) => {
-                    self.session = None;
+                    self.confirmed = None;
                     return Err(JournalError::OutcomeUnknown(failure.into()));
                 }
                 Err(error @ JournalError::OwnershipLost { .. }) => return Err(error),

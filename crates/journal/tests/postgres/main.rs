@@ -1,6 +1,7 @@
 //! The journal in Postgres under faults. Every test runs its own servers; without Postgres, they are skipped.
 //!
 //! - `nodes`: several nodes share the shards of a database.
+//! - `shards`: several shards in one process share connections.
 //! - `ownership`: a second owner takes the shard; leases are renewed and released.
 //! - `lost_acknowledgements`: crashes of the server and connections that break during a commit.
 //! - `replication`: a synchronous standby, and its promotion.
@@ -19,6 +20,7 @@ mod nodes;
 mod ownership;
 mod replication;
 mod server_settings;
+mod shards;
 
 use std::time::Duration;
 

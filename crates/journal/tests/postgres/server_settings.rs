@@ -38,22 +38,34 @@ fn a_newer_schema_is_refused_and_stays_unchanged() {
     drop(open_database(&server.address()).unwrap());
     server.sql("UPDATE sayso.schema_version SET version = 99");
     let error = open_database(&server.address()).unwrap_err();
-    assert!(matches!(error, JournalError::NewerVersion { found: 99, known: 2 }), "{error:?}");
+    assert!(matches!(error, JournalError::NewerVersion { found: 99, known: 3 }), "{error:?}");
     assert_eq!(server.sql("SELECT version FROM sayso.schema_version"), "99");
 }
 
 #[test]
-fn the_tables_of_the_previous_version_are_migrated_and_keep_their_content() {
+fn the_tables_of_earlier_versions_are_migrated_and_keep_their_content() {
+    const TO_VERSION_2: &str = "DROP TABLE sayso.shard_count; UPDATE sayso.schema_version SET version = 2";
     let Some(server) = start_server() else { return };
     let database = open_database(&server.address()).unwrap();
-    open_journal(&database, "hub", &long_lease()).commit(&[session_opened("s"), event(1, "s", "a")]).unwrap();
+    let open = |database| PostgresJournal::open(database, 0, &owner("hub"), &long_lease()).unwrap();
+    open(&database).commit(&[session_opened("s"), event(1, "s", "a")]).unwrap();
+    server.sql(TO_VERSION_2);
     server.sql(
         "DROP TABLE sayso.cluster, sayso.node, sayso.shared_text; UPDATE sayso.schema_version SET version = 1",
     );
     let database = open_database(&server.address()).unwrap();
-    assert_eq!(event_ids(&mut open_journal(&database, "hub", &long_lease())), ["a"]);
-    assert_eq!(server.sql("SELECT version FROM sayso.schema_version"), "2");
+    assert_eq!(event_ids(&mut open(&database)), ["a"]);
+    assert_eq!(server.sql("SELECT version FROM sayso.schema_version"), "3");
+    // A hub of an earlier version has one shard, unless it is a cluster.
+    assert_eq!(database.fix_shard_count(None, 16).unwrap(), 1);
     assert!(ClusterTable::open(&database, 1).is_ok());
+    server.sql("UPDATE sayso.cluster SET shards = 8");
+    server.sql(TO_VERSION_2);
+    assert_eq!(open_database(&server.address()).unwrap().fix_shard_count(None, 16).unwrap(), 8);
+    // A database that nobody has used has no number yet.
+    server.sql("DELETE FROM sayso.cluster; DELETE FROM sayso.shard");
+    server.sql(TO_VERSION_2);
+    assert_eq!(open_database(&server.address()).unwrap().fix_shard_count(None, 16).unwrap(), 16);
 }
 
 #[test]
@@ -65,7 +77,7 @@ fn nodes_that_start_together_create_the_tables_once() {
             node.join().unwrap().unwrap();
         }
     });
-    assert_eq!(server.sql("SELECT count(*), max(version) FROM sayso.schema_version"), "1|2");
+    assert_eq!(server.sql("SELECT count(*), max(version) FROM sayso.schema_version"), "1|3");
 }
 
 #[test]

@@ -57,10 +57,18 @@ keys! {
         "Number of standbys that must confirm every commit to the Postgres journal. A server that does not wait for that many is refused.";
     "journal_lease": Time(SECOND, HOUR) => Time(database_lease),
         "How long the lease on the Postgres journal lasts after its hub was killed, with or without a cluster.";
+    "journal_connections": Count(1, 256) => Size(database_connections),
+        "Maximum number of connections to the database that the journals of all shards share. A hub uses one more for its leases, and in a cluster another one for the tokens.";
+    "journal_statement_timeout": Time(100, HOUR) => Time(database_statement_timeout),
+        "How long one statement may take in the database. The requests that wait for it then get an error.";
     "cluster": Flag => Flag(cluster),
-        "Run as a node of a cluster: the nodes share the Postgres journal and the tokens in it, one of them serves agents and listeners, and another takes over when it fails. Needs a build with the feature postgres.";
+        "Run as a node of a cluster: the nodes share the Postgres journal and the tokens in it, each serves agents and listeners and runs a part of the shards, and the others take over its shards when it fails. Needs a build with the feature postgres.";
     "cluster_node": Name => OptionalName(cluster_node),
         "Name of this node, which is unique in the cluster; by default the name of the machine.";
+    "cluster_listen": Address => OptionalAddress(cluster_listen),
+        "Address on which the other nodes of the cluster reach this one; port 0 picks a free port. By default a free port on loopback, if the hub listens on loopback.";
+    "cluster_address": Name => OptionalName(cluster_address),
+        "Host and port at which the other nodes reach this one, if they differ from those on which it listens.";
     "tokens": Path => OptionalPath(tokens),
         "Token file; by default it is in the data folder.";
     "open": Flag => Flag(open),
@@ -181,7 +189,7 @@ keys! {
     "hub.language": Language => Language(language),
         "Language of sessions that do not state one.";
     "hub.shards": Count(1, hub::ShardMap::MAX_COUNT as u64) => Size(shards),
-        "Number of shards, each with its own thread and journal. The sessions for one person are in the same shard. The number is fixed when the data folder is created; only `sayso reshard` can change it, from 1 to more.";
+        "Number of shards, each with its own thread and journal. The sessions for one person are in the same shard. The number is fixed when the data folder or the database is first used; only `sayso reshard` can change that of a data folder, from 1 to more. If it is not set, a database keeps its number.";
     "hub.sessions": Count(1, 10_000_000) => Size(hub.sessions),
         "Maximum number of open sessions.";
     "hub.sessions_per_principal": Count(1, 10_000_000) => Size(hub.sessions_per_principal),

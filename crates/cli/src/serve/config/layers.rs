@@ -310,6 +310,7 @@ impl LoadedConfig {
             is_default("retention.decisions"),
             is_default("retention.bytes"),
         );
+        self.config.has_configured_shards = !is_default("hub.shards");
         let journal_bytes = self.config.journal.max_bytes;
         let retention = &mut self.config.hub.retention;
         if has_default_bytes {
@@ -363,6 +364,11 @@ impl LoadedConfig {
                 "{}: the nodes of a cluster share a journal in Postgres; name it with --journal",
                 self.origin("cluster")
             ));
+        }
+        for name in ["cluster_node", "cluster_listen", "cluster_address"] {
+            if !config.cluster && *self.origin(name) != ValueOrigin::Default {
+                messages.push(format!("{}: it has no effect without --cluster", self.origin(name)));
+            }
         }
         for other in [
             "memory",

@@ -35,9 +35,15 @@ seal::defaults! {
         pub(super) database: Option<DatabaseAddress> = None,
         pub(super) database_replicas: usize = 0,
         pub(super) database_lease: Duration = Duration::from_secs(5),
+        pub(super) database_connections: usize = DEFAULT_DATABASE_CONNECTIONS,
+        pub(super) database_statement_timeout: Duration = Duration::from_secs(10),
         pub(super) cluster: bool = false,
         /// The name of this node. The default is the name of the machine.
         pub(super) cluster_node: Option<String> = None,
+        /// Where this node listens for the other nodes.
+        pub(super) cluster_listen: Option<SocketAddr> = None,
+        /// Where the other nodes reach this one, if not there.
+        pub(super) cluster_address: Option<String> = None,
         pub(super) tokens: Option<PathBuf> = None,
         pub(super) open: bool = false,
         pub(super) personal: bool = false,
@@ -59,6 +65,8 @@ seal::defaults! {
         pub(super) threads: usize = 2,
         pub(super) language: String = hub::DEFAULT_LANGUAGE.to_owned(),
         pub(super) shards: usize = 1,
+        /// Whether the number of shards was configured.
+        pub(super) has_configured_shards: bool = false,
         pub(super) backup_timeout: Duration = Duration::from_mins(10),
         pub(super) heartbeat: Duration = Duration::from_secs(15),
         pub(super) hub: hub::HubLimits = default_hub_limits(),
@@ -75,6 +83,9 @@ seal::defaults! {
 
 /// The default maximum size of the journal file, so that one agent cannot fill the disk.
 const DEFAULT_JOURNAL_BYTES: u64 = 16 * value::GIB;
+
+/// Enough for a few commits at the same time; each holds a connection only for its round trip.
+const DEFAULT_DATABASE_CONNECTIONS: usize = 8;
 
 /// Returns the default limits of the hub. It deletes old events when half of the journal is used, so that it does not
 /// have to refuse new ones.

@@ -88,6 +88,11 @@ impl ClusterMember {
         }
     }
 
+    /// Gives all shards away and acquires no more. [`ClusterEvent::Drained`] follows.
+    pub fn drain(&self) {
+        let _ = self.inputs.send(Input::Drain);
+    }
+
     /// Gives all shards away and leaves the cluster. [`ClusterEvent::Left`] follows.
     pub fn leave(&self) {
         let _ = self.inputs.send(Input::Leave);

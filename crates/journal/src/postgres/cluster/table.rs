@@ -31,8 +31,8 @@ pub struct ClusterTable {
 impl ClusterTable {
     /// Opens the table. The first call for a database fixes its number of shards; a later one with another number fails.
     pub fn open(database: &PostgresDatabase, shards: u16) -> Result<Self, JournalError> {
+        let shards = i32::from(database.fix_shard_count(Some(shards), shards)?);
         let table = Self { database: database.clone(), session: Mutex::new(None) };
-        let shards = i32::from(shards);
         let stored = table.run(async |client| {
             let sql = "WITH fixed AS (INSERT INTO sayso.cluster (shards) VALUES ($1) ON CONFLICT DO NOTHING
                            RETURNING shards)
