@@ -5,8 +5,10 @@ use aaep::json::{Doc, SyntaxError, Tape, TapeWriter};
 use aaep::message::{Message, SubscriptionRenegotiate, SubscriptionRequest};
 use aaep::{ReplyToken, SessionId, SubscriptionId, UnixMillis};
 use seal::Digest;
+use serde::{Deserialize, Serialize};
 
 use crate::delivery::Frame;
+use crate::encoding::{millis, text_form, text_option};
 pub use crate::reply::{
     ClosedItem, EndReason, HandoffOutcome, HandoffResult, HubReply, LimitReached, MalformedRequest,
     QuestionOutcome, ReplacedCallId, Unavailable,
@@ -14,16 +16,17 @@ pub use crate::reply::{
 use crate::{AgentConnectionId, DeliveryGroupId, ListenerId, Principal};
 
 /// Identifies a request, so that the reply reaches its sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RequestId(pub u64);
 
 /// A command for the hub.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum HubCommand {
     /// A `subscription.request`.
     Subscribe {
         /// The message; `None` if it is malformed.
+        #[serde(default, with = "text_option")]
         request: Option<Box<SubscriptionRequest>>,
     },
     /// Opens the replica of a subscription in a shard other than its home. Only the front of the shards sends this.
@@ -34,6 +37,7 @@ pub enum HubCommand {
     /// A connection starts to listen on a subscription.
     Attach {
         /// The subscription.
+        #[serde(with = "text_form")]
         subscription: SubscriptionId,
         /// The last event that the client received, or its [`ResumeCursor`](crate::ResumeCursor).
         last_event_id: Option<String>,
@@ -43,6 +47,7 @@ pub enum HubCommand {
     /// Like `Attach`, but replays every open session from its start.
     AttachFromStart {
         /// The subscription.
+        #[serde(with = "text_form")]
         subscription: SubscriptionId,
         /// The connection.
         listener: ListenerId,
@@ -69,6 +74,7 @@ pub enum HubCommand {
     /// A browser has signed out. Closes the subscriptions that it opened or attached to.
     EndSignIn {
         /// The hash of the token that the browser signed in with.
+        #[serde(with = "text_form")]
         token_digest: Digest,
         /// The id of the sign-in; `None` ends every sign-in with the token.
         id: Option<[u8; 16]>,
@@ -82,6 +88,7 @@ pub enum HubCommand {
     /// effect. The caller must check that other messages are about this subscription.
     SendMessageOnSubscription {
         /// The subscription.
+        #[serde(with = "text_form")]
         subscription: SubscriptionId,
         /// The message.
         message: SubscriberMessage,
@@ -106,6 +113,7 @@ pub enum HubCommand {
     /// this.
     CheckParent {
         /// The parent session.
+        #[serde(with = "text_form")]
         session: SessionId,
     },
     /// Asks for the stored reply to a request that started a session. The reply is `NotFound` if there is none. Only the
@@ -133,6 +141,7 @@ pub enum HubCommand {
     /// An agent publishes events.
     Publish {
         /// The session.
+        #[serde(with = "text_form")]
         session: SessionId,
         /// The events, with type, payload and optionally `producer`.
         events: Vec<RequestBody>,
@@ -142,6 +151,7 @@ pub enum HubCommand {
     /// An agent streams a part of its output, as the model produces it.
     StreamOutput {
         /// The session.
+        #[serde(with = "text_form")]
         session: SessionId,
         /// The id of the output. If absent, the text belongs to the session's output without an id.
         output_id: Option<String>,
@@ -166,6 +176,7 @@ pub enum HubCommand {
     /// An agent asks a question.
     Ask {
         /// The session.
+        #[serde(with = "text_form")]
         session: SessionId,
         /// The payload, plus the members `tool`, `arguments` and optionally `producer`.
         body: RequestBody,
@@ -177,6 +188,7 @@ pub enum HubCommand {
     /// An agent asks somebody to take over.
     HandOff {
         /// The session.
+        #[serde(with = "text_form")]
         session: SessionId,
         /// The payload, plus the member `timeout_seconds`.
         body: RequestBody,
@@ -186,6 +198,7 @@ pub enum HubCommand {
     /// The owner of a session invites another token to speak in it.
     Invite {
         /// The session.
+        #[serde(with = "text_form")]
         session: SessionId,
         /// The member `producer`, and optionally `expires_in_seconds`.
         body: RequestBody,
@@ -195,6 +208,7 @@ pub enum HubCommand {
     /// A token joins a session that it was invited to.
     Join {
         /// The session.
+        #[serde(with = "text_form")]
         session: SessionId,
         /// The member `invitation`, and optionally `producer`.
         body: RequestBody,
@@ -204,18 +218,23 @@ pub enum HubCommand {
     /// An agent waits for the answer to a question, or for the outcome of a hand-off.
     Wait {
         /// The session.
+        #[serde(with = "text_form")]
         session: SessionId,
         /// The question.
+        #[serde(with = "text_form")]
         token: ReplyToken,
         /// When the wait ends, in milliseconds since 1970.
+        #[serde(with = "millis")]
         until: UnixMillis,
     },
     /// An agent withdraws a question. A confirmation is then rejected, and a clarification gets no answer. Has no effect
     /// if the question is already resolved.
     Withdraw {
         /// The session.
+        #[serde(with = "text_form")]
         session: SessionId,
         /// The question.
+        #[serde(with = "text_form")]
         token: ReplyToken,
     },
     /// Cancels a pending wait. There is no reply.
@@ -235,6 +254,7 @@ pub enum HubCommand {
     /// Follows a session and does nothing else. Valid only inside `OnConnection`.
     Follow {
         /// The session.
+        #[serde(with = "text_form")]
         session: SessionId,
     },
     /// An agent's connection is closed. There is no reply.
@@ -254,8 +274,60 @@ impl HubCommand {
         Self::Subscribe { request }
     }
 
+    /// Returns the session that the command names.
+    pub fn session(&self) -> Option<&SessionId> {
+        match self {
+            Self::Publish { session, .. }
+            | Self::StreamOutput { session, .. }
+            | Self::Ask { session, .. }
+            | Self::HandOff { session, .. }
+            | Self::Invite { session, .. }
+            | Self::Join { session, .. }
+            | Self::Wait { session, .. }
+            | Self::Withdraw { session, .. }
+            | Self::Follow { session }
+            | Self::CheckParent { session } => Some(session),
+            Self::OnConnection { command, .. } => command.session(),
+            _ => None,
+        }
+    }
+
+    /// Whether the command may be sent again if it is unknown whether it was performed: a second time has no effect, or an
+    /// idempotency key prevents it.
+    pub fn is_repeatable(&self) -> bool {
+        match self {
+            Self::Start { idempotency_key, .. }
+            | Self::StartWithForeignParent { idempotency_key, .. }
+            | Self::Publish { idempotency_key, .. }
+            | Self::StreamOutput { idempotency_key, .. }
+            | Self::Ask { idempotency_key, .. }
+            | Self::HandOff { idempotency_key, .. }
+            | Self::Invite { idempotency_key, .. }
+            | Self::Join { idempotency_key, .. } => idempotency_key.is_some(),
+            // A repeated answer has no effect. More time would be granted twice.
+            Self::SendMessage { message } | Self::SendMessageOnSubscription { message, .. } => match message {
+                SubscriberMessage::Consent(Ok(consent)) => consent.is_repeatable(),
+                SubscriberMessage::Consent(Err(_)) => true,
+                _ => false,
+            },
+            Self::OnConnection { command, .. } => command.is_repeatable(),
+            Self::Attach { .. }
+            | Self::AttachFromStart { .. }
+            | Self::EndSignIn { .. }
+            | Self::CheckParent { .. }
+            | Self::FindResponse { .. }
+            | Self::PublishManifest { .. }
+            | Self::DeleteManifest
+            | Self::ReplicateManifest { .. }
+            | Self::Wait { .. }
+            | Self::Withdraw { .. }
+            | Self::Follow { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Whether the sender expects a reply.
-    pub(crate) fn expects_reply(&self) -> bool {
+    pub fn expects_reply(&self) -> bool {
         !matches!(self, Self::Detach { .. } | Self::CancelWait { .. } | Self::DisconnectAgent { .. })
     }
 }
@@ -326,14 +398,16 @@ impl SubscriberMessage {
 }
 
 /// A message to an agent's connection that is not a reply.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum AgentNotice {
     /// A question is resolved.
     QuestionResolved {
         /// The session.
+        #[serde(with = "text_form")]
         session: SessionId,
         /// The question.
+        #[serde(with = "text_form")]
         token: ReplyToken,
         /// How it was resolved.
         outcome: QuestionOutcome,
@@ -341,8 +415,10 @@ pub enum AgentNotice {
     /// A hand-off is resolved.
     HandoffResolved {
         /// The session.
+        #[serde(with = "text_form")]
         session: SessionId,
         /// The hand-off.
+        #[serde(with = "text_form")]
         token: ReplyToken,
         /// How it was resolved.
         outcome: HandoffOutcome,
@@ -350,6 +426,7 @@ pub enum AgentNotice {
     /// A session ended for a reason other than a command on this connection.
     SessionEnded {
         /// The session.
+        #[serde(with = "text_form")]
         session: SessionId,
         /// Why it ended.
         reason: EndReason,

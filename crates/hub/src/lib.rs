@@ -5,6 +5,7 @@
 //! - [`HubLimits`]: the limits that the hub enforces.
 //! - [`command`]: requests to the hub and its replies.
 //! - [`delivery`]: queues of frames, and the position of each listener in a queue.
+//! - [`encoding`]: the form in which nodes of a cluster send requests and outputs to each other.
 //! - [`manifests`]: the manifests of agents.
 //! - [`Principal`]: a caller of the hub and its permissions.
 //! - [`Shard`], [`ShardMap`]: several cores that share the work of one hub.
@@ -16,6 +17,7 @@ pub mod command;
 mod compose;
 mod core;
 pub mod delivery;
+pub mod encoding;
 mod engine;
 mod limits;
 pub mod manifests;
@@ -43,8 +45,8 @@ pub struct DeliveryGroupId(pub u64);
 impl DeliveryGroupId {
     const SHARD_SHIFT: u32 = 48;
 
-    /// Returns the id before the first id of a shard.
-    pub(crate) fn first_of(shard: u16) -> Self {
+    /// Returns the id before the first id of a shard. No group has it.
+    pub fn first_of(shard: u16) -> Self {
         Self(u64::from(shard) << Self::SHARD_SHIFT)
     }
 
@@ -55,9 +57,9 @@ impl DeliveryGroupId {
 }
 
 /// Identifies the connection of an agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct AgentConnectionId(pub u64);
 
 /// Identifies the connection of a listener.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct ListenerId(pub u64);

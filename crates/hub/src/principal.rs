@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use seal::{Digest, UnixMillis};
+use serde::{Deserialize, Serialize};
 
 use crate::Scope;
+use crate::encoding::{millis, millis_option, text_form, text_option};
 
 /// The role of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,7 +60,7 @@ impl Role {
 }
 
 /// Who vouches for the name that listeners hear for an agent (`producer.agent_name`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum AgentNaming {
     /// Nobody: the agent names itself.
@@ -71,20 +73,22 @@ pub enum AgentNaming {
 }
 
 /// A browser's sign-in. The browser presents it instead of the token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SignIn {
     /// The random id of the sign-in.
     pub id: [u8; 16],
     /// When the browser must sign in again.
+    #[serde(with = "millis")]
     pub expires_at: UnixMillis,
 }
 
 /// A caller that presented a token, or that needs none.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Principal {
     /// The token's name. All holders of a token share the principal's sessions and subscriptions.
     pub name: Arc<str>,
     /// The principal's role.
+    #[serde(with = "text_form")]
     pub role: Role,
     /// The agent that the principal publishes as. If absent, the principal may publish as any agent (`--open`).
     pub agent_id: Option<Arc<str>>,
@@ -93,8 +97,10 @@ pub struct Principal {
     /// Whether this is [`Self::local`], which may act both as an agent and as a listener.
     pub is_local: bool,
     /// The hash of the token that the principal presented, if any.
+    #[serde(default, with = "text_option")]
     pub token_digest: Option<Digest>,
     /// When the token expires, if ever.
+    #[serde(default, with = "millis_option")]
     pub expires_at: Option<UnixMillis>,
     /// The browser sign-in that stands for the token, if any.
     pub sign_in: Option<SignIn>,

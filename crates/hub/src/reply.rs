@@ -14,30 +14,34 @@ use aaep::manifest::ManifestError;
 use aaep::message::{ClarificationResponse, Message, SubscriptionAccepted, SubscriptionRejected};
 use aaep::rule::Finding;
 use aaep::{ReplyToken, SessionId, Timestamp, ToolCallId, UnixMillis};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::compose::InvalidEvent;
+use crate::encoding::{error_as_text, findings, millis, text_form};
 
 /// The hub's reply to a request.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum HubReply {
     /// The subscription is open.
     Subscribed {
         /// The `subscription.accepted` message.
+        #[serde(with = "text_form")]
         accepted: Box<SubscriptionAccepted>,
         /// Whether the hub sends resume positions, on transports that do not send an id with each event.
         sends_resume_positions: bool,
     },
     /// The subscription has new terms.
-    Renegotiated(Box<SubscriptionAccepted>),
+    Renegotiated(#[serde(with = "text_form")] Box<SubscriptionAccepted>),
     /// The subscription is rejected.
-    SubscriptionRejected(Box<SubscriptionRejected>),
+    SubscriptionRejected(#[serde(with = "text_form")] Box<SubscriptionRejected>),
     /// The request is done, and there is nothing to return.
     Done,
     /// The session has started.
     SessionStarted {
         /// Its id.
+        #[serde(with = "text_form")]
         session_id: SessionId,
     },
     /// The manifest is published.
@@ -52,17 +56,20 @@ pub enum HubReply {
     /// Another token may join the session.
     InvitationCreated {
         /// The session.
+        #[serde(with = "text_form")]
         session_id: SessionId,
         /// The producer that the token will speak as.
         producer: Box<str>,
         /// The secret that permits one token to join.
         secret: Box<str>,
         /// When the invitation expires.
+        #[serde(with = "millis")]
         expires_at: UnixMillis,
     },
     /// The token may speak in the session.
     SessionJoined {
         /// The session.
+        #[serde(with = "text_form")]
         session_id: SessionId,
         /// The producer that the token speaks as.
         producer: Box<str>,
@@ -70,8 +77,10 @@ pub enum HubReply {
     /// The connection now follows the session.
     SessionFollowed {
         /// Its id.
+        #[serde(with = "text_form")]
         session_id: SessionId,
         /// Its current state.
+        #[serde(with = "text_form")]
         state: AgentState,
     },
     /// The events are stored.
@@ -86,8 +95,10 @@ pub enum HubReply {
     /// The question is open.
     QuestionOpened {
         /// The token that identifies the question.
+        #[serde(with = "text_form")]
         reply_token: ReplyToken,
         /// When the question expires.
+        #[serde(with = "millis")]
         deadline: UnixMillis,
     },
     /// The question is still open.
@@ -97,7 +108,7 @@ pub enum HubReply {
     /// The hand-off is resolved.
     HandoffResolved(HandoffOutcome),
     /// The request breaks rules; nothing was applied.
-    RuleViolations(Vec<Finding>),
+    RuleViolations(#[serde(with = "findings")] Vec<Finding>),
     /// The request is malformed.
     Malformed(MalformedRequest),
     /// The requested session or subscription does not exist, or it belongs to another principal. Both cases look the
@@ -249,16 +260,17 @@ impl HubReply {
 }
 
 /// A call id that AAEP does not allow, and the id that replaces it in events.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplacedCallId {
     /// The id that the agent uses.
     pub given: Box<str>,
     /// The id in events.
+    #[serde(with = "text_form")]
     pub id: ToolCallId,
 }
 
 /// A tool call or an output that was still open when the agent ended its session. The hub closed it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ClosedItem {
     /// A tool call.
     Tool {
@@ -415,9 +427,10 @@ seal::string_enum! {
 }
 
 /// The outcome of a hand-off, for its agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandoffOutcome {
     /// How it was resolved.
+    #[serde(with = "text_form")]
     pub result: HandoffResult,
     /// A message from the person who answered.
     pub note: Option<String>,
@@ -643,6 +656,9 @@ pub enum MalformedRequest {
     /// An [`OnConnection`](crate::command::HubCommand::OnConnection) command contains another one.
     #[error("OnConnection commands cannot be nested")]
     NestedConnection,
+    /// The reason, as another node of the cluster states it.
+    #[error("{0}")]
+    Forwarded(String),
 }
 
 fn suggest_instead(known: &str, misspelled: Option<&str>) -> String {
@@ -730,6 +746,9 @@ pub enum LimitReached {
     /// Agent connections that follow one session.
     #[error("too many connections follow this session; close one of them first")]
     Followers,
+    /// The reason, as another node of the cluster states it.
+    #[error("{0}")]
+    Forwarded(String),
 }
 
 /// Why the hub cannot serve the request now.
@@ -748,7 +767,18 @@ pub enum Unavailable {
     /// The hub is shutting down.
     #[error("the hub is shutting down")]
     Stopping,
+    /// No node of the cluster serves the shard at the moment, or it cannot be reached. Nothing was applied.
+    #[error("no node of the cluster can serve this request at the moment; nothing was applied, try again")]
+    NoOwner,
+    /// The node that served the shard was lost before it replied.
+    #[error("the node of the cluster that served this request was lost; the request may have been applied")]
+    OutcomeUnknown,
+    /// The reason, as another node of the cluster states it.
+    #[error("{0}")]
+    Forwarded(String),
 }
+
+error_as_text!(MalformedRequest, LimitReached, Unavailable);
 
 impl PartialEq for Unavailable {
     fn eq(&self, other: &Self) -> bool {
@@ -781,7 +811,7 @@ impl From<LimitReached> for HubReply {
 }
 
 /// Why a session ended, for connections that did not end it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum EndReason {
     /// A person stopped it.
@@ -799,6 +829,7 @@ pub enum EndReason {
     /// It failed.
     Errored,
     /// The reason is unknown, for example because the last event is no longer stored.
+    #[serde(other)]
     Unknown,
 }
 

@@ -10,6 +10,7 @@
 //! - [`HttpServer`]: serves an [`HttpService`] other than the hub.
 //! - `json_rpc`: the parts of JSON-RPC 2.0 that agents and stdio listeners share.
 //! - `message_transport`: the protocol on transports that carry complete messages: WebSocket, Unix socket and stdio.
+//! - [`cluster`]: several nodes that serve the shards of one hub.
 //! - `outbound_queue`: the frames for a listener that has its own writer task.
 //! - [`replay`]: serves a recording on the routes of a hub.
 //! - [`Server`]: the hub's server, which passes requests to the hub, and writes responses and streams.
@@ -20,6 +21,7 @@
 
 mod agent;
 pub mod auth;
+pub mod cluster;
 mod compat;
 pub mod fanout;
 pub mod http;

@@ -125,6 +125,40 @@ impl ConsentMessage {
     }
 }
 
+impl ConsentMessage {
+    /// Returns the message as JSON, which [`parse`](Self::parse) accepts.
+    pub fn to_json(&self) -> String {
+        let message = match self {
+            Self::Reply(Reply(ReplyBody::Decision(reply))) => Message::ConfirmationReply(reply.clone()),
+            Self::Reply(Reply(ReplyBody::Response(reply))) => Message::ClarificationReply(reply.clone()),
+            Self::Reply(Reply(ReplyBody::ExtendDeadline(request))) => Message::DeadlineExtend(request.clone()),
+            Self::Stop(stop) => Message::SessionStop(stop.clone()),
+            Self::Handoff(reply) => reply.to_message(),
+        };
+        message.to_json()
+    }
+
+    /// Whether the message has no further effect if it arrives twice. More time would be granted twice.
+    pub fn is_repeatable(&self) -> bool {
+        !matches!(self, Self::Reply(Reply(ReplyBody::ExtendDeadline(_))))
+    }
+}
+
+impl HandoffReply {
+    fn to_message(&self) -> Message {
+        let Self { is_acknowledged, reply_token, subscription_id, timestamp, note } = self.clone();
+        if is_acknowledged {
+            let mut message = HandoffAcknowledge::new(reply_token, subscription_id, timestamp);
+            message.note = note;
+            Message::HandoffAcknowledge(message)
+        } else {
+            let mut message = HandoffReject::new(reply_token, subscription_id, timestamp);
+            message.note = note;
+            Message::HandoffReject(message)
+        }
+    }
+}
+
 impl Reply {
     /// Returns the reply token.
     pub fn reply_token(&self) -> &ReplyToken {

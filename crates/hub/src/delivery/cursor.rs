@@ -68,6 +68,24 @@ impl Cursor {
         self.delivered_ahead.clear();
     }
 
+    /// Like [`move_to`](Self::move_to), but keeps the order and the ids of the undelivered frames. Returns the id after which a
+    /// client resumes that has received all of them.
+    pub fn move_in_order(&mut self, from: &DeliveryQueue, to: &DeliveryQueue) -> Option<String> {
+        let newest = (self.next_number..from.end()).rev().find_map(|number| from.get(number)?.id());
+        let newest = newest.or_else(|| self.private_frames.iter().rev().find_map(|frame| frame.id()));
+        let newest = newest.map(Cow::Borrowed).or_else(|| self.resume_id()).map(Cow::into_owned);
+        let last_in_order = self.last_in_order.clone();
+        let mut undelivered = VecDeque::new();
+        while let NextFrame::Frame(frame) = self.take_in_order(from) {
+            undelivered.push_back(frame);
+        }
+        self.private_frames = undelivered;
+        self.last_in_order = last_in_order;
+        self.next_number = to.end();
+        self.delivered_ahead.clear();
+        newest
+    }
+
     /// Whether frames for this listener were dropped.
     pub fn has_lost_frames(&self, queue: &DeliveryQueue) -> bool {
         self.next_number < queue.first_number

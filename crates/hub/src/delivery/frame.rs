@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use aaep::event::{AgentState, Event, Payload};
 use aaep::json::JsonWriter;
+use serde::{Deserialize, Serialize};
 
 /// One event or message on its way to listeners, which share it.
 #[derive(Debug)]
@@ -35,8 +36,29 @@ pub struct Frame {
     encoded: OnceLock<Box<[u8]>>,
 }
 
+/// A frame on its way to another node.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FrameForm {
+    kind: FrameKind,
+    #[serde(default)]
+    id: Box<str>,
+    #[serde(default)]
+    json: Box<str>,
+    #[serde(default)]
+    position: u64,
+    #[serde(default)]
+    is_critical: bool,
+    #[serde(default)]
+    session_hash: u64,
+    ordering: OrderingClass,
+    #[serde(default)]
+    close_reason: Option<CloseReason>,
+    #[serde(default)]
+    is_gap: bool,
+}
+
 /// The kind of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FrameKind {
     /// An event.
     Event,
@@ -60,7 +82,7 @@ impl PartialEq for Frame {
 impl Eq for Frame {}
 
 /// Why the hub closes a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum CloseReason {
     /// The listener reads too slowly, and too many frames are waiting for it.
@@ -96,7 +118,7 @@ impl CloseReason {
 }
 
 /// How an event is ordered within its session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OrderingClass {
     /// Output or progress: a question may overtake it.
     Text,
@@ -200,6 +222,34 @@ impl Frame {
             parsed_event: OnceLock::new(),
             without_id: OnceLock::new(),
             encoded: OnceLock::new(),
+        }
+    }
+
+    /// Returns the form that is sent to another node.
+    pub(crate) fn to_form(&self) -> FrameForm {
+        FrameForm {
+            kind: self.kind,
+            id: self.id().unwrap_or_default().into(),
+            json: self.json().into(),
+            position: self.position,
+            is_critical: self.is_critical,
+            session_hash: self.session_hash,
+            ordering: self.ordering,
+            close_reason: self.close_reason,
+            is_gap: self.is_gap,
+        }
+    }
+
+    /// Creates a frame that came from another node.
+    pub(crate) fn from_form(form: FrameForm) -> Self {
+        Self {
+            position: form.position,
+            is_critical: form.is_critical,
+            session_hash: form.session_hash,
+            ordering: form.ordering,
+            close_reason: form.close_reason,
+            is_gap: form.is_gap,
+            ..Self::new(form.kind, &form.id, &form.json)
         }
     }
 

@@ -21,5 +21,6 @@ mod tests;
 
 pub use backlog::Backlog;
 pub use cursor::{Cursor, NextFrame, position_from_id, position_to_id};
+pub(crate) use frame::FrameForm;
 pub use frame::{CloseReason, Frame, FrameKind, OrderingClass};
 pub use queue::{DeliveryLimits, DeliveryQueue};

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use hub::delivery::{Cursor, DeliveryLimits, DeliveryQueue, Frame};
 use hub::{DeliveryGroupId, ListenerId};
 use mio::{Events, Interest, Poll, Token};
+use rustc_hash::FxHashMap;
 
 use super::listener::{CLOSE_HEARTBEATS, FanoutListener, PumpResult, Queues, ShardStream};
 use super::{FanoutCommand, FanoutLimits, FanoutReport, ListenerSink};
@@ -154,6 +155,9 @@ impl FanoutLoop {
                     self.close(id);
                 }
             }
+            FanoutCommand::Park { shard, positions } => {
+                let _ = positions.send(self.park(shard));
+            }
             FanoutCommand::Remove(id) => self.remove_listener(FanoutReport::Disconnected(id)),
             FanoutCommand::Ready(id) => {
                 let Some(listener) = self.listeners.get_mut(&id) else { return };
@@ -167,6 +171,33 @@ impl FanoutLoop {
             FanoutCommand::NotifyWhenEmpty(waiter) => self.empty_waiters.push(waiter),
             FanoutCommand::Stop => {}
         }
+    }
+
+    /// Moves all listeners of a shard to a group without frames.
+    fn park(&mut self, shard: u16) -> FxHashMap<ListenerId, Option<String>> {
+        let empty = DeliveryGroupId::first_of(shard);
+        let groups = |listener: &FanoutListener| listener.group_of_shard(shard);
+        let parked: Vec<_> =
+            self.listeners.iter().filter_map(|(id, listener)| Some((*id, groups(listener)?))).collect();
+        let mut positions = FxHashMap::default();
+        for (id, from) in parked {
+            let Some(listener) = self.listeners.get_mut(&id) else { continue };
+            if from == empty {
+                positions.insert(id, listener.parked_position(shard));
+                continue;
+            }
+            group_entry(&mut self.groups, empty, self.limits.delivery).listeners.push(id);
+            let mut has_lost_frames = false;
+            if let (Some(old), Some(new)) = (self.groups.get(&from), self.groups.get(&empty)) {
+                has_lost_frames = !listener.park(empty, &old.queue, &new.queue);
+                positions.insert(id, listener.parked_position(shard));
+            }
+            self.leave_group(from, id);
+            if has_lost_frames {
+                self.close(id);
+            }
+        }
+        positions
     }
 
     /// Closes a listener after it has received its private frames.
@@ -226,9 +257,19 @@ impl FanoutLoop {
             (self.report)(FanoutReport::Disconnected(id));
             return;
         }
+        if let Some(listener) = self.listeners.get_mut(&id)
+            && let Some(from) = listener.group_of_shard(group_id.shard())
+        {
+            group_entry(&mut self.groups, group_id, self.limits.delivery).listeners.push(id);
+            if let (Some(old), Some(new)) = (self.groups.get(&from), self.groups.get(&group_id)) {
+                listener.rejoin(group_id, &old.queue, &new.queue, private_frames);
+            }
+            self.leave_group(from, id);
+            return self.pump(id);
+        }
         let group = group_entry(&mut self.groups, group_id, self.limits.delivery);
         let cursor = Cursor::at_end(&group.queue).with_origin(resume_position).with_origin_id(origin_id);
-        let stream = ShardStream { group: group_id, cursor };
+        let stream = ShardStream::new(group_id, cursor);
         self.counters.open_streams.add(u64::from(matches!(sink, ListenerSink::Socket(..))));
         group.listeners.push(id);
         let listener = match self.listeners.entry(id) {
@@ -256,6 +297,11 @@ impl FanoutLoop {
         for id in std::mem::take(&mut self.dirty_groups) {
             let Some(group) = self.groups.get_mut(&id) else { continue };
             group.is_dirty = false;
+            if group.listeners.is_empty() {
+                // The frames were sent before the hub knew that the last listener had left.
+                self.groups.remove(&id);
+                continue;
+            }
             let Some(group) = self.groups.get(&id) else { continue };
             let mut disconnected = Vec::new();
             for listener_id in &group.listeners {

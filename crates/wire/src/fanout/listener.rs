@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io::{ErrorKind, IoSlice, Write};
 use std::sync::Arc;
 
-use hub::delivery::{Backlog, Cursor, DeliveryQueue, Frame, NextFrame};
+use hub::delivery::{Backlog, Cursor, DeliveryQueue, Frame, FrameKind, NextFrame};
 use hub::{DeliveryGroupId, ResumeCursor};
 use seal::UnixMillis;
 
@@ -21,6 +21,14 @@ const LAGGING_EVENT_ID: &str = "behind";
 pub(super) struct ShardStream {
     pub(super) group: DeliveryGroupId,
     pub(super) cursor: Cursor,
+    /// While the stream has no group with frames: the id after which it resumes.
+    parked_position: Option<String>,
+}
+
+impl ShardStream {
+    pub(super) fn new(group: DeliveryGroupId, cursor: Cursor) -> Self {
+        Self { group, cursor, parked_position: None }
+    }
 }
 
 pub(super) struct FanoutListener {
@@ -300,7 +308,7 @@ impl FanoutListener {
 
     fn resume_cursor(&self) -> String {
         let mut cursor = ResumeCursor::default();
-        for ShardStream { group, cursor: position } in self.streams() {
+        for ShardStream { group, cursor: position, .. } in self.streams() {
             cursor.set(group.shard(), &position.resume_id().unwrap_or_default());
         }
         cursor.to_string()
@@ -368,6 +376,46 @@ impl FanoutListener {
             }
         }
         stream.cursor.move_to(from, to);
+    }
+
+    /// Moves the listener to a group without frames, because the owner of the shard has changed. Returns `false` if frames were
+    /// lost.
+    pub(super) fn park(&mut self, empty: DeliveryGroupId, from: &DeliveryQueue, to: &DeliveryQueue) -> bool {
+        let stream = self.stream_mut(empty.shard());
+        let has_all_frames = !stream.cursor.has_lost_frames(from);
+        stream.group = empty;
+        stream.parked_position = stream.cursor.move_in_order(from, to);
+        has_all_frames
+    }
+
+    /// Returns the id after which a listener without a group with frames resumes.
+    pub(super) fn parked_position(&mut self, shard: u16) -> Option<String> {
+        self.stream_mut(shard).parked_position.clone()
+    }
+
+    /// Moves the listener to a group of the shard's new owner. It receives these private frames after its undelivered ones.
+    pub(super) fn rejoin(
+        &mut self,
+        group: DeliveryGroupId,
+        from: &DeliveryQueue,
+        to: &DeliveryQueue,
+        private_frames: Vec<Arc<Frame>>,
+    ) {
+        let stream = self.stream_mut(group.shard());
+        stream.cursor.move_in_order(from, to);
+        stream.group = group;
+        stream.parked_position = None;
+        self.has_gap_frame = false;
+        for frame in private_frames {
+            // What a slow listener misses comes after what waits for it already.
+            match &mut self.backlog {
+                Some(backlog) if frame.kind() == FrameKind::Event => {
+                    // The next round checks the limit.
+                    let _ = backlog.push(&frame);
+                }
+                _ => self.push_private(group.shard(), frame),
+            }
+        }
     }
 
     /// Closes a listener that cannot keep up. It still gets the frame that is partly written, and its private

@@ -20,6 +20,7 @@ use std::time::Duration;
 use hub::delivery::{DeliveryLimits, Frame};
 use hub::{DeliveryGroupId, ListenerId};
 use mio::{Poll, Waker};
+use rustc_hash::FxHashMap;
 
 use crate::telemetry::FanoutCounters;
 use event_loop::{FanoutLoop, WAKE_TOKEN};
@@ -95,6 +96,14 @@ pub enum FanoutCommand {
     Close(ListenerId),
     /// Closes every listener that has a group of this shard.
     CloseShard(u16),
+    /// Takes all listeners out of the groups of this shard, because its owner has changed. They still receive the frames that are
+    /// in their queues. When a listener is attached to a group of the shard again, it receives that group's frames after them.
+    Park {
+        /// The shard.
+        shard: u16,
+        /// Receives the id after which each of these listeners resumes in the shard, if there is one.
+        positions: Sender<FxHashMap<ListenerId, Option<String>>>,
+    },
     /// Removes a listener.
     Remove(ListenerId),
     /// Reports that a listener has emptied its channel, or has closed it.

@@ -45,6 +45,7 @@ use tokio::sync::Semaphore;
 use self::upgrade::HubUpgrade;
 use crate::Tls;
 use crate::auth::{BrowserSessions, SignInLimiter};
+use crate::cluster::ShardRouter;
 use crate::compat::Compat;
 use crate::http::{HttpResponse, RequestHead};
 use crate::http_server::{
@@ -54,7 +55,7 @@ use crate::http_server::{
 #[cfg(feature = "grpc")]
 use crate::message_transport::grpc;
 use crate::message_transport::{UnixSocket, stdio, unix};
-use crate::telemetry::route_template;
+use crate::telemetry::{ServiceMetric, route_template};
 
 /// Handles requests to one path. The caller is already authenticated, and the body is valid UTF-8.
 pub type Handler = Box<dyn Fn(Principal, String) -> HandlerFuture<HttpResponse> + Send + Sync>;
@@ -80,6 +81,8 @@ pub struct Server {
     handlers: Vec<(&'static str, Handler)>,
     assets: Vec<Asset>,
     browser_sessions: BrowserSessions,
+    /// The router of a node of a cluster.
+    router: Option<ShardRouter>,
     sign_in_limiter: Mutex<SignInLimiter>,
 }
 
@@ -111,6 +114,7 @@ impl Server {
             handlers: Vec::new(),
             assets: Vec::new(),
             browser_sessions: BrowserSessions::new(&mut seal::SystemRandom),
+            router: None,
             sign_in_limiter: Mutex::new(SignInLimiter::new(limits.failed_sign_ins_per_minute)),
         }
     }
@@ -126,6 +130,13 @@ impl Server {
     #[must_use]
     pub fn with_browser_sessions(mut self, browser_sessions: BrowserSessions) -> Self {
         self.browser_sessions = browser_sessions;
+        self
+    }
+
+    /// Reports in `/readyz` and in the metrics which shards can be reached, for a node of a cluster.
+    #[must_use]
+    pub fn with_router(mut self, router: ShardRouter) -> Self {
+        self.router = Some(router);
         self
     }
 
@@ -255,9 +266,13 @@ impl RequestHandler for Server {
         routes::is_long_poll(head)
     }
 
-    /// The hub is ready unless its journal fails, which its telemetry reports.
+    /// The hub is ready unless its journal fails, which its telemetry reports. A node of a cluster must also reach every shard.
     fn readiness(&self) -> Result<(), String> {
-        Ok(())
+        self.router.as_ref().map_or(Ok(()), ShardRouter::readiness)
+    }
+
+    fn service_metrics(&self) -> Vec<ServiceMetric> {
+        self.router.as_ref().map(ShardRouter::metrics).unwrap_or_default()
     }
 
     async fn run_upgrade(

@@ -474,7 +474,8 @@ pub(crate) fn reply_to_response(reply: &HubReply, success_status: StatusCode) ->
             return HttpResponse::problem(StatusCode::TooManyRequests, &limit.to_string());
         }
         HubReply::Unavailable(reason) => {
-            return HttpResponse::problem(StatusCode::ServiceUnavailable, &reason.to_string());
+            return HttpResponse::problem(StatusCode::ServiceUnavailable, &reason.to_string())
+                .header("Retry-After", "1");
         }
         HubReply::SubscriptionRejected(rejected) => rejection_status(rejected.reason_code.as_str()),
         HubReply::Subscribed { .. }

@@ -67,7 +67,7 @@ impl Telemetry {
 
     fn listener_count(&self) -> u64 {
         // A listener of several shards counts in each of them.
-        let shards = self.hub.get().map(Vec::as_slice).unwrap_or_default();
-        shards.iter().map(|hub| hub.listeners.get()).max().unwrap_or(0)
+        let shards = self.shard_counters();
+        shards.values().map(|hub| hub.listeners.get()).max().unwrap_or(0)
     }
 }

@@ -39,6 +39,11 @@ records! {
         WARN "reloaded" "The tokens were reloaded, and the file contains no token.";
     reload_failed(what: &'static str, why: &str, consequence: &'static str)
         ERROR "reload.failed" "The reload failed; the previous state stays in force.";
+    node_connected(node: &str) INFO "node.connected" "Another node of the cluster was reached.";
+    node_disconnected(node: &str, why: &str)
+        WARN "node.disconnected" "Another node of the cluster cannot be reached. Its requests are held for a short time.";
+    internal_connection_failed(why: &str)
+        WARN "node.connection_ended" "A connection of another node, or to the internal port, has ended.";
     session_started(session: &SessionId) INFO "session.started" "An agent started a session.";
     session_ended(session: &SessionId) INFO "session.ended" "A session ended.";
     subscription_opened(subscription: HashPrefix<'_>) INFO "subscription.opened" "A subscription was accepted.";

@@ -103,11 +103,12 @@ pub(super) fn families(telemetry: &Telemetry) -> Vec<MetricFamily> {
     if let Some(open_fds) = process::open_descriptors() {
         all.add_gauge("process_open_fds", "Number of open file descriptors.", open_fds);
     }
-    let shards = telemetry.hub.get().map(Vec::as_slice).unwrap_or_default();
-    for (shard, hub) in shards.iter().enumerate() {
+    let shards = telemetry.shard_counters();
+    let is_single = shards.len() == 1 && shards.contains_key(&0);
+    for (shard, hub) in &shards {
         let mut of_shard = MetricFamilies(Vec::new());
         of_shard.add_hub_metrics(hub);
-        all.merge(of_shard, (shards.len() > 1).then_some(shard));
+        all.merge(of_shard, (!is_single).then_some(*shard));
     }
     all.add_storage_metrics(telemetry);
     all.add_transport_metrics(telemetry);
@@ -122,7 +123,7 @@ impl MetricFamilies {
     }
 
     /// Adds the samples of one shard to the families. If there are several shards, each sample gets its number as a label.
-    fn merge(&mut self, of_shard: Self, shard: Option<usize>) {
+    fn merge(&mut self, of_shard: Self, shard: Option<u16>) {
         for mut family in of_shard.0 {
             let (MetricSamples::Counter(samples) | MetricSamples::Gauge(samples)) = &mut family.value else {
                 self.0.push(family);
@@ -140,9 +141,9 @@ impl MetricFamilies {
     }
 
     /// Adds a gauge with a value for each shard.
-    fn add_shard_gauge(&mut self, name: &'static str, help: &'static str, values: &[u64]) {
-        let samples = values.iter().enumerate().map(|(shard, value)| match values {
-            [_] => unlabelled(*value),
+    fn add_shard_gauge(&mut self, name: &'static str, help: &'static str, values: &[(u16, u64)]) {
+        let samples = values.iter().map(|(shard, value)| match values {
+            [(0, _)] => unlabelled(*value),
             _ => sample("shard", &shard.to_string(), *value),
         });
         self.add(name, help, MetricSamples::Gauge(samples.collect()));
@@ -229,11 +230,12 @@ impl MetricFamilies {
         let help = "1 if the last commit succeeded, 0 if it failed.";
         let mut journals = storage.journals();
         if journals.is_empty() {
-            journals.push(Arc::default());
+            journals.insert(0, Arc::default());
         }
-        let healthy: Vec<_> = journals.iter().map(|journal| u64::from(!journal.is_failing())).collect();
+        let healthy: Vec<_> =
+            journals.iter().map(|(shard, journal)| (*shard, u64::from(!journal.is_failing()))).collect();
         self.add_shard_gauge("sayso_storage_healthy", help, &healthy);
-        let bytes: Vec<_> = journals.iter().map(|journal| journal.bytes.get()).collect();
+        let bytes: Vec<_> = journals.iter().map(|(shard, journal)| (*shard, journal.bytes.get())).collect();
         self.add_shard_gauge("sayso_journal_bytes", "Size of the journal in bytes.", &bytes);
     }
 

@@ -23,7 +23,8 @@ mod metrics;
 mod process;
 pub(crate) mod route_template;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Instant, SystemTime};
 
 pub(crate) use counters::{FanoutCounters, TransportKind};
@@ -42,8 +43,8 @@ use crate::http::{HttpResponse, RequestHead};
 pub struct Telemetry {
     log: LogHandle,
     counters: WireCounters,
-    /// The counters of the hub's shards, by number.
-    hub: OnceLock<Vec<Arc<hub::HubMetrics>>>,
+    /// The counters of the shards on this node, by number.
+    hub: Mutex<BTreeMap<u16, Arc<hub::HubMetrics>>>,
     fanout: OnceLock<Arc<FanoutCounters>>,
     storage: Arc<StorageMetrics>,
     reload_failures: hub::telemetry::MetricValue,
@@ -59,8 +60,8 @@ pub(crate) struct StorageMetrics {
     commit_entries: Histogram,
     failures: hub::telemetry::MetricValue,
     last_failure_unix_seconds: hub::telemetry::MetricValue,
-    /// The journals, by shard.
-    journals: Mutex<Vec<Arc<JournalMetrics>>>,
+    /// The open journals, by shard.
+    journals: Mutex<BTreeMap<u16, Weak<JournalMetrics>>>,
 }
 
 /// Metrics of the journal of one shard.
@@ -77,8 +78,9 @@ impl JournalMetrics {
 }
 
 impl StorageMetrics {
-    fn journals(&self) -> Vec<Arc<JournalMetrics>> {
-        self.journals.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn journals(&self) -> BTreeMap<u16, Arc<JournalMetrics>> {
+        let journals = self.journals.lock().unwrap_or_else(PoisonError::into_inner);
+        journals.iter().filter_map(|(shard, journal)| Some((*shard, journal.upgrade()?))).collect()
     }
 }
 
@@ -110,7 +112,7 @@ impl Telemetry {
         Self {
             log,
             counters: WireCounters::default(),
-            hub: OnceLock::new(),
+            hub: Mutex::default(),
             fanout: OnceLock::new(),
             storage: Arc::default(),
             reload_failures: hub::telemetry::MetricValue::default(),
@@ -135,13 +137,17 @@ impl Telemetry {
         inner: Box<dyn ::journal::Journal>,
     ) -> Box<dyn ::journal::Journal> {
         let metrics: Arc<JournalMetrics> = Arc::default();
-        self.storage.journals.lock().unwrap_or_else(PoisonError::into_inner).push(metrics.clone());
+        {
+            let mut journals = self.storage.journals.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = journals.last_key_value().map_or(0, |(last, _)| last + 1);
+            journals.insert(shard.unwrap_or(next), Arc::downgrade(&metrics));
+        }
         Box::new(instrumented_journal::InstrumentedJournal::new(inner, self.clone(), metrics, shard))
     }
 
     /// Returns whether the last commit to the journal of any shard failed.
     pub fn is_storage_failing(&self) -> bool {
-        self.storage.journals().iter().any(|journal| journal.is_failing())
+        self.storage.journals().values().any(|journal| journal.is_failing())
     }
 
     /// Returns whether the last reload failed, so that removed tokens may still be accepted.
@@ -173,7 +179,22 @@ impl Telemetry {
     }
 
     pub(crate) fn set_hub_counters(&self, counters: Vec<Arc<hub::HubMetrics>>) {
-        let _ = self.hub.set(counters);
+        for (shard, counters) in (0..).zip(counters) {
+            self.set_shard_counters(shard, Some(counters));
+        }
+    }
+
+    /// Sets the counters of a shard that has started, or removes those of a shard that has stopped.
+    pub(crate) fn set_shard_counters(&self, shard: u16, counters: Option<Arc<hub::HubMetrics>>) {
+        let mut all = self.hub.lock().unwrap_or_else(PoisonError::into_inner);
+        match counters {
+            Some(counters) => drop(all.insert(shard, counters)),
+            None => drop(all.remove(&shard)),
+        }
+    }
+
+    fn shard_counters(&self) -> BTreeMap<u16, Arc<hub::HubMetrics>> {
+        self.hub.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn set_fanout_counters(&self, counters: Arc<FanoutCounters>) {

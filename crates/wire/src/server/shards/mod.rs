@@ -11,6 +11,7 @@ mod flow;
 mod pending;
 mod plan;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use hub::command::{HubReply, Request, RequestId, TurnOutput, Unavailable};
@@ -53,9 +54,10 @@ type WeakShardLinks = Weak<[Arc<dyn ShardLink>]>;
 #[derive(Clone)]
 pub struct ShardOutputs {
     pub(super) pending: Arc<Mutex<PendingReplies>>,
-    pub(super) fanout: Fanout,
-    pub(super) telemetry: Arc<Telemetry>,
-    pub(super) map: ShardMap,
+    last_id: Arc<AtomicU64>,
+    pub(crate) fanout: Fanout,
+    pub(crate) telemetry: Arc<Telemetry>,
+    pub(crate) map: ShardMap,
     /// Weak, because the links hold the outputs.
     links: Arc<OnceLock<WeakShardLinks>>,
 }
@@ -68,8 +70,9 @@ impl std::fmt::Debug for ShardOutputs {
 
 impl ShardOutputs {
     pub(super) fn new(map: ShardMap, fanout: Fanout, telemetry: Arc<Telemetry>, id_base: u64) -> Self {
-        let pending = Arc::new(Mutex::new(PendingReplies::new(id_base)));
-        Self { pending, fanout, telemetry, map, links: Arc::default() }
+        let last_id = Arc::new(AtomicU64::new(id_base));
+        let pending = Arc::new(Mutex::new(PendingReplies::new(last_id.clone())));
+        Self { pending, last_id, fanout, telemetry, map, links: Arc::default() }
     }
 
     /// Sets the links, through which later stages of a command reach their shards.
@@ -79,6 +82,11 @@ impl ShardOutputs {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, PendingReplies> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns an id that nothing else has: no request, connection or listener.
+    pub(crate) fn next_id(&self) -> u64 {
+        self.last_id.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Applies the outputs of one turn of a shard, in order. The outputs of a shard's turns must be applied in the order of the
@@ -145,7 +153,7 @@ impl ShardOutputs {
     }
 
     /// Delivers a reply to the caller that waits for it. If it completes a stage of a flow, starts the next stage.
-    fn apply_reply(&self, id: RequestId, reply: HubReply) {
+    pub(crate) fn apply_reply(&self, id: RequestId, reply: HubReply) {
         let mut pending = self.lock();
         let Some(target) = pending.take(id) else { return };
         match target {

@@ -1,5 +1,8 @@
 //! Tracks who waits for which reply from the hub.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use hub::AgentConnectionId;
 use hub::command::{HubReply, RequestId};
 use rustc_hash::FxHashMap;
@@ -14,7 +17,7 @@ pub(in crate::server) struct PendingReplies {
     pub(in crate::server) connections: FxHashMap<AgentConnectionId, AgentMessageQueue>,
     /// The flows, by the id of the request that started each, with the recipients of their outcomes.
     pub(super) flows: FxHashMap<RequestId, (Flow, ReplyTarget)>,
-    last_id: u64,
+    last_id: Arc<AtomicU64>,
 }
 
 struct PendingRequest {
@@ -39,22 +42,21 @@ pub(in crate::server) enum ReplyTarget {
 }
 
 impl PendingReplies {
-    pub(super) fn new(id_base: u64) -> Self {
+    pub(super) fn new(last_id: Arc<AtomicU64>) -> Self {
         Self {
             requests: FxHashMap::default(),
             connections: FxHashMap::default(),
             flows: FxHashMap::default(),
-            last_id: id_base,
+            last_id,
         }
     }
 
     /// Returns an id that nothing else has: no request, connection or listener.
-    pub(in crate::server) fn next_id(&mut self) -> u64 {
-        self.last_id += 1;
-        self.last_id
+    pub(in crate::server) fn next_id(&self) -> u64 {
+        self.last_id.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    pub(super) fn next_request_id(&mut self) -> RequestId {
+    pub(super) fn next_request_id(&self) -> RequestId {
         RequestId(self.next_id())
     }
 

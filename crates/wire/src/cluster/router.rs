@@ -1,0 +1,333 @@
+//! The router of a node: all shards as the node sees them, and the connections to and from other nodes.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use hub::command::{HubReply, RequestId};
+use hub::{Core, ShardMap};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+
+use super::connection::{message_queue, split};
+use super::hosted::HostedShard;
+use super::node_sessions::{NodeSession, NodeSessions};
+use super::peer::Peer;
+use super::protocol::{Hello, Message, MessageKind};
+use super::slot::{ConnectionNumber, ShardLocation, ShardSlot};
+use super::{ClusterKey, RouterLimits};
+use crate::fanout::FanoutLimits;
+use crate::http_server::back_off_after_accept_error;
+use crate::server::{HubHandle, ShardLink, ShardOutputs};
+use crate::telemetry::{ServiceMetric, Telemetry, log_record};
+
+/// How often held requests are checked.
+const EXPIRY_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Why a shard stops on this node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShardStop {
+    /// The node gives it away. Requests that it has received are still handled.
+    GivenAway,
+    /// Another node may own it. Nothing is sent on its behalf any more.
+    Lost,
+}
+
+/// All shards of a cluster as one node sees them. Each runs on this node, at another node, or nowhere.
+///
+/// The caller decides which shard runs where, and tells the router. Clones share the router.
+#[derive(Clone)]
+pub struct ShardRouter(Arc<RouterState>);
+
+impl std::fmt::Debug for ShardRouter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShardRouter").field("node", &self.0.node).finish_non_exhaustive()
+    }
+}
+
+pub(super) struct RouterState {
+    pub(super) node: String,
+    pub(super) key: ClusterKey,
+    pub(super) limits: RouterLimits,
+    pub(super) slots: Vec<Arc<ShardSlot>>,
+    pub(super) runtime: Handle,
+    outputs: ShardOutputs,
+    sessions: Arc<NodeSessions>,
+    /// Locked while shards start, stop or change their owner.
+    peers: Mutex<Vec<Arc<Peer>>>,
+    connections: AtomicU64,
+}
+
+impl RouterState {
+    pub(super) fn shard_count(&self) -> u16 {
+        self.outputs.map.count()
+    }
+
+    pub(super) fn next_connection(&self) -> ConnectionNumber {
+        ConnectionNumber(self.connections.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+}
+
+impl ShardRouter {
+    /// Starts the router of a node, and the front of all shards. No shard runs anywhere yet. Must be called in a Tokio
+    /// runtime, on which the connections run.
+    pub fn start(
+        node: &str,
+        key: ClusterKey,
+        map: ShardMap,
+        limits: RouterLimits,
+        fanout_limits: impl Into<FanoutLimits>,
+        telemetry: Arc<Telemetry>,
+    ) -> io::Result<(Self, HubHandle)> {
+        let runtime = Handle::try_current().map_err(io::Error::other)?;
+        let (later, replies) = unbounded_channel();
+        let mut started = None;
+        let manifests = hub::manifests::PublishedManifests::default();
+        let hub = HubHandle::with_links(map, 0, fanout_limits, telemetry, manifests, |outputs| {
+            let slot = |shard| Arc::new(ShardSlot::new(shard, limits, outputs.clone(), later.clone()));
+            let slots: Vec<_> = map.all().into_iter().map(slot).collect();
+            started = Some((slots.clone(), outputs.clone()));
+            Ok(slots.into_iter().map(|slot| slot as Arc<dyn ShardLink>).collect())
+        })?;
+        let (slots, outputs) = started.ok_or_else(|| io::Error::other("the shards were not started"))?;
+        let state = Arc::new(RouterState {
+            node: node.to_owned(),
+            key,
+            limits,
+            slots,
+            runtime: runtime.clone(),
+            outputs,
+            sessions: Arc::default(),
+            peers: Mutex::default(),
+            connections: AtomicU64::new(0),
+        });
+        runtime.spawn(expire_requests(Arc::downgrade(&state), replies));
+        Ok((Self(state), hub))
+    }
+
+    fn slot(&self, shard: u16) -> io::Result<&Arc<ShardSlot>> {
+        self.0.slots.get(usize::from(shard)).ok_or_else(|| io::Error::other("there is no such shard"))
+    }
+
+    fn lock_peers(&self) -> MutexGuard<'_, Vec<Arc<Peer>>> {
+        self.0.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a shard on this node. Blocks until its first turn has ended.
+    pub fn run_here(&self, shard: u16, core: Core) -> io::Result<()> {
+        let slot = self.slot(shard)?;
+        let mut peers = self.lock_peers();
+        if slot.hosted().is_some() {
+            return Err(io::Error::other("the shard already runs on this node"));
+        }
+        let generation = slot.close();
+        slot.set_peer(None);
+        drop_unused_peers(&mut peers, &self.0.slots);
+        self.0.outputs.telemetry.set_shard_counters(shard, Some(core.counters()));
+        let hosted = HostedShard::start(core, slot, generation, &self.0.sessions)?;
+        slot.set_hosted(Arc::new(hosted));
+        slot.open();
+        self.0.sessions.announce_started(shard);
+        Ok(())
+    }
+
+    /// Sends the requests of a shard to another node. Has no effect if they already go there. If the shard runs on this node, it
+    /// is stopped as lost.
+    pub fn run_at(&self, shard: u16, node: &str, address: &str) {
+        let Ok(slot) = self.slot(shard) else { return };
+        let mut peers = self.lock_peers();
+        let known = peers.iter().find(|peer| peer.is(node, address)).cloned();
+        if known.as_ref().is_some_and(|peer| slot.is_at(peer)) {
+            return;
+        }
+        self.stop_hosted(slot, ShardStop::Lost);
+        slot.close();
+        let peer = known.unwrap_or_else(|| {
+            let peer = Peer::start(node, address, &self.0);
+            peers.push(peer.clone());
+            peer
+        });
+        slot.set_peer(Some(peer));
+        slot.open();
+        drop_unused_peers(&mut peers, &self.0.slots);
+    }
+
+    /// Stops a shard on this node, or stops sending its requests to another node. Requests are then held. Blocks until the last
+    /// turn of the shard has ended and its journal is closed.
+    pub fn stop(&self, shard: u16, reason: ShardStop) {
+        let Ok(slot) = self.slot(shard) else { return };
+        let mut peers = self.lock_peers();
+        if !self.stop_hosted(slot, reason) && slot.location() != ShardLocation::Nowhere {
+            slot.close();
+            slot.set_peer(None);
+            drop_unused_peers(&mut peers, &self.0.slots);
+        }
+    }
+
+    fn stop_hosted(&self, slot: &Arc<ShardSlot>, reason: ShardStop) -> bool {
+        let Some(hosted) = slot.take_hosted() else { return false };
+        let thread = hosted.take_thread();
+        let wait = move || {
+            drop(hosted);
+            // The thread handles what it has received, and then drops the core.
+            thread.map(std::thread::JoinHandle::join)
+        };
+        match reason {
+            ShardStop::GivenAway => {
+                wait();
+                slot.close();
+            }
+            ShardStop::Lost => {
+                slot.close();
+                wait();
+            }
+        }
+        self.0.outputs.telemetry.set_shard_counters(slot.shard(), None);
+        self.0.sessions.announce_stopped(slot.shard());
+        true
+    }
+
+    /// Returns where each shard runs.
+    pub fn locations(&self) -> Vec<ShardLocation> {
+        self.0.slots.iter().map(|slot| slot.location()).collect()
+    }
+
+    /// Returns the names of the nodes that send requests to this one.
+    pub fn connected_nodes(&self) -> Vec<String> {
+        self.0.sessions.names()
+    }
+
+    /// Whether requests for every shard can be handled. The error names the shards that run nowhere or cannot be reached.
+    pub fn readiness(&self) -> Result<(), String> {
+        let locations = self.locations();
+        let missing = locations.iter().enumerate().filter(|(_, location)| !is_reachable(location));
+        let missing: Vec<String> = missing.map(|(shard, _)| shard.to_string()).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(format!("These shards run nowhere, or their nodes cannot be reached: {}.", missing.join(", ")))
+    }
+
+    /// Returns the metrics of the shards.
+    pub(crate) fn metrics(&self) -> Vec<ServiceMetric> {
+        let locations = self.locations();
+        let gauge = |name, help, holds: fn(&ShardLocation) -> bool| {
+            let values = (0..).zip(&locations).map(|(shard, location): (u16, _)| {
+                (vec![shard.to_string()], u64::from(holds(location)))
+            });
+            ServiceMetric::labelled_gauge(name, help, &["shard"], values)
+        };
+        vec![
+            gauge("sayso_shard_here", "1 if the shard runs on this node.", |location| {
+                *location == ShardLocation::Here
+            }),
+            gauge("sayso_shard_reachable", "1 if this node can serve requests for the shard.", is_reachable),
+        ]
+    }
+
+    /// Accepts connections of other nodes until the future is dropped.
+    pub async fn serve(self, listener: TcpListener) {
+        let slots = Arc::new(Semaphore::new(self.0.limits.connections));
+        loop {
+            let Ok((stream, _)) = listener.accept().await else {
+                back_off_after_accept_error().await;
+                continue;
+            };
+            // A connection beyond the limit is closed.
+            let Ok(permit) = slots.clone().try_acquire_owned() else { continue };
+            let state = self.0.clone();
+            tokio::spawn(async move {
+                if let Err(error) = serve_node(&state, stream).await {
+                    log_record::internal_connection_failed(&error.to_string());
+                }
+                drop(permit);
+            });
+        }
+    }
+}
+
+fn is_reachable(location: &ShardLocation) -> bool {
+    matches!(location, ShardLocation::Here | ShardLocation::At { is_reachable: true, .. })
+}
+
+fn drop_unused_peers(peers: &mut Vec<Arc<Peer>>, slots: &[Arc<ShardSlot>]) {
+    peers.retain(|peer| slots.iter().any(|slot| slot.is_at(peer)));
+}
+
+/// Applies late replies, and answers requests that were held for too long.
+async fn expire_requests(
+    router: std::sync::Weak<RouterState>,
+    mut replies: UnboundedReceiver<(RequestId, HubReply)>,
+) {
+    let mut interval = tokio::time::interval(EXPIRY_INTERVAL);
+    loop {
+        let reply = tokio::select! {
+            reply = replies.recv() => reply,
+            _ = interval.tick() => None,
+        };
+        let Some(router) = router.upgrade() else { return };
+        match reply {
+            Some((id, reply)) => router.outputs.apply_reply(id, reply),
+            None => {
+                let now = Instant::now();
+                router.slots.iter().for_each(|slot| slot.expire(now));
+            }
+        }
+    }
+}
+
+/// Serves another node until its connection ends.
+async fn serve_node(router: &Arc<RouterState>, stream: TcpStream) -> io::Result<()> {
+    let limits = router.limits;
+    stream.set_nodelay(true)?;
+    let handshake = async {
+        let stream = TlsAcceptor::from(router.key.server.clone()).accept(stream).await?;
+        let (mut reader, mut writer) = split(stream, &limits);
+        let Message { kind: MessageKind::Hello, hello: Some(other), .. } = reader.read().await? else {
+            return Err(io::Error::other("a node did not introduce itself"));
+        };
+        let own = Hello::new(&router.node, router.shard_count());
+        if let Some(reason) = own.refusal(&other) {
+            let body = reason.clone().into_bytes().into();
+            writer.write(&Message::new(MessageKind::Rejected).with_bodies(vec![body])).await?;
+            return Err(io::Error::other(reason));
+        }
+        writer.write(&Message::hello(own)).await?;
+        Ok((reader, writer, other.node))
+    };
+    let (mut reader, mut writer, node) = timeout(limits.connect_timeout, handshake).await??;
+    let (sender, mut queue) = message_queue(&limits);
+    let session = router.sessions.add(&node, sender, &limits, &router.slots);
+    let _guard = SessionGuard { router: router.clone(), session: session.clone() };
+    let read = async {
+        loop {
+            let message = reader.read().await?;
+            if let Message { kind: MessageKind::Request, shard: Some(shard), id: Some(id), bodies, .. } = message
+                && let Some(body) = bodies.first()
+            {
+                session.handle_request(shard, id, &body.0, &router.slots);
+            }
+        }
+    };
+    tokio::select! {
+        result = read => result,
+        result = writer.run(&mut queue) => result,
+    }
+}
+
+/// Ends what depends on the connection of a node when it is dropped.
+struct SessionGuard {
+    router: Arc<RouterState>,
+    session: Arc<NodeSession>,
+}
+
+impl Drop for SessionGuard {
+    fn drop(&mut self) {
+        self.router.sessions.remove(&self.session, &self.router.slots);
+    }
+}
