@@ -305,11 +305,13 @@ impl HubCommand {
             | Self::Invite { idempotency_key, .. }
             | Self::Join { idempotency_key, .. } => idempotency_key.is_some(),
             // A repeated answer has no effect. More time would be granted twice.
-            Self::SendMessage { message } | Self::SendMessageOnSubscription { message, .. } => match message {
-                SubscriberMessage::Consent(Ok(consent)) => consent.is_repeatable(),
-                SubscriberMessage::Consent(Err(_)) => true,
-                _ => false,
-            },
+            Self::SendMessage { message } | Self::SendMessageOnSubscription { message, .. } => {
+                match message {
+                    SubscriberMessage::Consent(Ok(consent)) => consent.is_repeatable(),
+                    SubscriberMessage::Consent(Err(_)) => true,
+                    _ => false,
+                }
+            }
             Self::OnConnection { command, .. } => command.is_repeatable(),
             Self::Attach { .. }
             | Self::AttachFromStart { .. }

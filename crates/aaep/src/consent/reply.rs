@@ -131,7 +131,9 @@ impl ConsentMessage {
         let message = match self {
             Self::Reply(Reply(ReplyBody::Decision(reply))) => Message::ConfirmationReply(reply.clone()),
             Self::Reply(Reply(ReplyBody::Response(reply))) => Message::ClarificationReply(reply.clone()),
-            Self::Reply(Reply(ReplyBody::ExtendDeadline(request))) => Message::DeadlineExtend(request.clone()),
+            Self::Reply(Reply(ReplyBody::ExtendDeadline(request))) => {
+                Message::DeadlineExtend(request.clone())
+            }
             Self::Stop(stop) => Message::SessionStop(stop.clone()),
             Self::Handoff(reply) => reply.to_message(),
         };

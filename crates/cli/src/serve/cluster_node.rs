@@ -29,7 +29,7 @@ use crate::output::{describe_io_error, print_stderr};
 
 /// The names of the shared texts.
 pub(crate) const TOKENS_TEXT: &str = "tokens";
-const KEY_TEXT: &str = "receipt-key";
+pub(crate) const KEY_TEXT: &str = "receipt-key";
 
 /// Number of shards of a cluster.
 pub(crate) const SHARDS: u16 = 1;

@@ -160,6 +160,7 @@ pub(super) fn open(address: &str, config: &super::Config) -> Result<super::Opene
     let describe = |error: journal::JournalError| format!("journal {name}: {error}");
     let database = PostgresDatabase::open(settings).map_err(describe)?;
     let count = shard_count(&database, config, DEFAULT_SHARDS).map_err(describe)?;
+    let was_single = database.was_single().map_err(describe)?;
     let host = rustix::system::uname();
     let owner = ShardOwner {
         name: format!("{}, process {}", host.nodename().to_string_lossy(), std::process::id()),
@@ -176,7 +177,7 @@ pub(super) fn open(address: &str, config: &super::Config) -> Result<super::Opene
     };
     Ok(super::OpenedJournals {
         journals: journals.into_iter().map(|journal| Box::new(journal) as Box<dyn Journal>).collect(),
-        map: hub::ShardMap::new(count),
+        map: hub::ShardMap::new(count).with_former_single(was_single),
         status: Some(status),
         ownership: JournalOwnership { leases, member: None },
     })

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use aaep::SubscriptionId;
 use aaep::consent::{ConsentMessage, IgnoreReason, QuestionAnswer, Receipt};
 use aaep::event::Decision;
 use aaep::message::{ClarificationResponse, SubscriptionRenegotiate};
 use aaep::rule::{Finding, Rule, Severity};
-use aaep::SubscriptionId;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -152,7 +152,9 @@ pub(crate) mod text_form {
         AsText(value).serialize(serializer)
     }
 
-    pub(crate) fn deserialize<'de, T: TextForm, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    pub(crate) fn deserialize<'de, T: TextForm, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
         AsText::deserialize(deserializer).map(|value| value.0)
     }
 }
@@ -198,7 +200,10 @@ pub(crate) mod millis_option {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     #[allow(clippy::ref_option, reason = "serde's signature")]
-    pub(crate) fn serialize<S: Serializer>(at: &Option<UnixMillis>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(
+        at: &Option<UnixMillis>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         at.map(UnixMillis::get).serialize(serializer)
     }
 

@@ -19,7 +19,8 @@ use tokio_rustls::rustls::server::AlwaysResolvesServerRawPublicKeys;
 use tokio_rustls::rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use tokio_rustls::rustls::sign::CertifiedKey;
 use tokio_rustls::rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme, version,
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig,
+    SignatureScheme, version,
 };
 
 /// The key of a cluster.
@@ -55,15 +56,14 @@ impl ClusterKey {
         let seed = Digest::of_parts([PURPOSE, &[0], secret]);
         let der: Vec<u8> = PKCS8_PREFIX.iter().chain(seed.as_bytes()).copied().collect();
         let key = ring::sign::any_eddsa_type(&PrivatePkcs8KeyDer::from(der))?;
-        let public_key = key.public_key().ok_or_else(|| Error::General("the key has no public part".to_owned()))?;
+        let public_key =
+            key.public_key().ok_or_else(|| Error::General("the key has no public part".to_owned()))?;
         let public_key = public_key.into_owned();
         let certificate = CertificateDer::from(public_key.as_ref().to_vec());
         let certified = Arc::new(CertifiedKey::new(vec![certificate], key));
         let provider = Arc::new(ring::default_provider());
-        let verifier = Arc::new(SameKey {
-            public_key,
-            algorithms: provider.signature_verification_algorithms,
-        });
+        let verifier =
+            Arc::new(SameKey { public_key, algorithms: provider.signature_verification_algorithms });
         let mut client = ClientConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&[&version::TLS13])?
             .dangerous()

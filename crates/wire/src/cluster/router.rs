@@ -217,9 +217,9 @@ impl ShardRouter {
     pub(crate) fn metrics(&self) -> Vec<ServiceMetric> {
         let locations = self.locations();
         let gauge = |name, help, holds: fn(&ShardLocation) -> bool| {
-            let values = (0..).zip(&locations).map(|(shard, location): (u16, _)| {
-                (vec![shard.to_string()], u64::from(holds(location)))
-            });
+            let values = (0..)
+                .zip(&locations)
+                .map(|(shard, location): (u16, _)| (vec![shard.to_string()], u64::from(holds(location))));
             ServiceMetric::labelled_gauge(name, help, &["shard"], values)
         };
         vec![
@@ -307,7 +307,8 @@ async fn serve_node(router: &Arc<RouterState>, stream: TcpStream) -> io::Result<
     let read = async {
         loop {
             let message = reader.read().await?;
-            if let Message { kind: MessageKind::Request, shard: Some(shard), id: Some(id), bodies, .. } = message
+            if let Message { kind: MessageKind::Request, shard: Some(shard), id: Some(id), bodies, .. } =
+                message
                 && let Some(body) = bodies.first()
             {
                 session.handle_request(shard, id, &body.0, &router.slots);

@@ -10,10 +10,10 @@ use hub::{ListenerId, Principal};
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::RouterLimits;
 use super::hosted::HostedShard;
 use super::peer::Peer;
 use super::standing::{ConnectionRequest, RepairResult, Standing};
-use super::RouterLimits;
 use crate::fanout::FanoutCommand;
 use crate::server::{ShardLink, ShardOutputs};
 

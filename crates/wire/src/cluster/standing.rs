@@ -146,9 +146,10 @@ impl Standing {
         };
         let Some(session) = session else { return };
         let of_connection = self.connections.entry(request.connection).or_default();
-        let followed = of_connection
-            .entry(session.clone())
-            .or_insert_with(|| FollowedSession { principal: request.principal.clone(), open: FxHashSet::default() });
+        let followed = of_connection.entry(session.clone()).or_insert_with(|| FollowedSession {
+            principal: request.principal.clone(),
+            open: FxHashSet::default(),
+        });
         if let HubReply::QuestionOpened { reply_token, .. } = reply {
             followed.open.insert(reply_token.clone());
         }
