@@ -13,6 +13,7 @@ mod hub_args;
 mod listen;
 mod log_args;
 mod manifest;
+mod migrate;
 mod output;
 mod page_assets;
 mod replay;
@@ -65,6 +66,8 @@ enum CliCommand {
     Restore(backup::RestoreArgs),
     /// Give a hub's data folder more shards, which use more processor cores.
     Reshard(reshard::ReshardArgs),
+    /// Move the journal of a stopped hub from its data folder into a Postgres database.
+    Migrate(migrate::MigrateArgs),
     /// Connect a coding agent or MCP servers to sayso by editing their configuration.
     Setup(gate::setup::Arguments),
     /// Run your personal hub all the time, as a service of systemd.
@@ -146,6 +149,7 @@ fn main() -> ExitCode {
         CliCommand::Restore(arguments) => backup::restore(&arguments),
         CliCommand::Cluster(command) => cluster::run(&command),
         CliCommand::Reshard(arguments) => reshard::run(&arguments),
+        CliCommand::Migrate(arguments) => migrate::run(&arguments),
         CliCommand::Token(command) => token::run(&command),
         CliCommand::Manifest(command) => manifest::run(&command),
         CliCommand::Asp(command) => asp::run(&command),

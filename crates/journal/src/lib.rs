@@ -51,8 +51,9 @@ pub use error::{Cause, Conflict, ConflictReason, DamageLocation, JournalError, L
 pub use memory::MemoryJournal;
 #[cfg(feature = "postgres")]
 pub use postgres::{
-    ClusterEvent, ClusterMember, ClusterNode, ClusterTable, LeaseSettings, PostgresDatabase, PostgresJournal,
-    PostgresSettings, PostgresTimeouts, ShardLease, ShardOwner, SharedText, SharedTexts,
+    ClusterEvent, ClusterMember, ClusterNode, ClusterTable, ImportReport, ImportedText, LeaseSettings,
+    PostgresDatabase, PostgresJournal, PostgresSettings, PostgresTimeouts, ShardLease, ShardOwner,
+    SharedText, SharedTexts,
 };
 pub use retention::{Retention, TrimReport};
 use seal::UnixMillis;

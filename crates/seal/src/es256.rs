@@ -87,7 +87,8 @@ impl SigningKey {
         }
     }
 
-    pub(crate) fn secret(&self) -> Zeroizing<[u8; 32]> {
+    /// Returns the secret key. Anybody who has it can sign.
+    pub fn secret(&self) -> Zeroizing<[u8; 32]> {
         Zeroizing::new(self.secret.to_bytes().into())
     }
 }

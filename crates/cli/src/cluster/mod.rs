@@ -66,10 +66,16 @@ pub(crate) const WITHOUT_POSTGRES: &str =
 #[cfg(feature = "postgres")]
 impl DatabaseArgs {
     fn address(&self) -> Result<String, String> {
-        let from_environment = || std::env::var("SAYSO_JOURNAL").ok().filter(|address| !address.is_empty());
-        self.journal
-            .clone()
-            .or_else(from_environment)
-            .ok_or_else(|| "name the database of the cluster with --journal or SAYSO_JOURNAL".to_owned())
+        database_address(self.journal.as_deref())
     }
+}
+
+/// Returns the address of the database that the argument or the environment names.
+#[cfg(feature = "postgres")]
+pub(crate) fn database_address(argument: Option<&str>) -> Result<String, String> {
+    let from_environment = || std::env::var("SAYSO_JOURNAL").ok().filter(|address| !address.is_empty());
+    argument
+        .map(str::to_owned)
+        .or_else(from_environment)
+        .ok_or_else(|| "name the database with --journal or SAYSO_JOURNAL".to_owned())
 }

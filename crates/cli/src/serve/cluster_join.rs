@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hub::ShardMap;
 use journal::{
     ClusterEvent, ClusterMember, ClusterNode, ClusterTable, JournalError, PostgresDatabase, SharedTexts,
 };
@@ -16,7 +17,7 @@ use wire::{Access, AuthPolicy, HttpServer, HttpService, ServiceOutcome, ServiceR
 
 use super::cluster_texts::ClusterTexts;
 use super::config::Config;
-use super::database_journal::{database_settings, shard_count};
+use super::database_journal::{database_settings, shard_map};
 use crate::hub_args::{build_runtime, wait_for_signal};
 use crate::output::{describe_io_error, print_stderr};
 
@@ -32,7 +33,7 @@ pub(super) struct JoinedNode {
     pub(super) name: String,
     /// The name of the database, for the log.
     pub(super) database: String,
-    pub(super) shards: u16,
+    pub(super) shards: ShardMap,
     pub(super) texts: ClusterTexts,
 }
 
@@ -89,7 +90,7 @@ async fn open_and_join(config: &Config, internal_address: &str) -> Result<Joined
     Ok(JoinedNode { member, name, database: database.settings().to_string(), shards, texts })
 }
 
-type OpenedDatabase = (PostgresDatabase, ClusterTable, u16, ClusterTexts);
+type OpenedDatabase = (PostgresDatabase, ClusterTable, ShardMap, ClusterTexts);
 
 /// Opens the database and what the nodes share in it. Tries again while the database cannot be reached.
 async fn open_database(config: &Config) -> Result<OpenedDatabase, String> {
@@ -101,8 +102,8 @@ async fn open_database(config: &Config) -> Result<OpenedDatabase, String> {
         let own_config = config.clone();
         let open = move || {
             let database = PostgresDatabase::open(settings)?;
-            let shards = shard_count(&database, &own_config, DEFAULT_SHARDS)?;
-            let table = ClusterTable::open(&database, shards)?;
+            let shards = shard_map(&database, &own_config, DEFAULT_SHARDS)?;
+            let table = ClusterTable::open(&database, shards.count())?;
             Ok::<_, JournalError>((database, table, shards))
         };
         match tokio::task::spawn_blocking(open).await.map_err(|error| error.to_string())? {

@@ -124,8 +124,8 @@ pub(super) fn join(
     expect(clippy::unused_self, clippy::unused_async, reason = "only a cluster has parts")
 )]
 impl ClusterPart {
-    /// Returns the number of shards of the cluster, with a line about the node.
-    pub(super) fn shards(&self) -> Option<(u16, String)> {
+    /// Returns the shards of the cluster, with a line about the node.
+    pub(super) fn shards(&self) -> Option<(hub::ShardMap, String)> {
         #[cfg(feature = "postgres")]
         if let Phase::Joined(joined) = &self.phase {
             let cluster_join::JoinedNode { name, database, shards, .. } = &joined.node;
@@ -134,7 +134,8 @@ impl ClusterPart {
                 .local_addr()
                 .map_or_else(|error| describe_io_error(&error), |address| address.to_string());
             let status = format!(
-                "journal {database}: node {name} of a cluster with {shards} shards, for other nodes at {address}"
+                "journal {database}: node {name} of a cluster with {} shards, for other nodes at {address}",
+                shards.count()
             );
             return Some((*shards, status));
         }
@@ -155,12 +156,12 @@ impl ClusterPart {
             // A request waits until another node has taken over.
             let hold_time = config.database_lease + Duration::from_secs(1);
             let limits = RouterLimits { hold_time, ..RouterLimits::default() };
-            let (map, telemetry) = (hub::ShardMap::new(node.shards), factory.telemetry.clone());
+            let (map, telemetry) = (node.shards, factory.telemetry.clone());
             let (router, hub) = ShardRouter::start(&node.name, key, map, limits, config.fanout, telemetry)
                 .map_err(describe)?;
             let listener = tokio::net::TcpListener::from_std(internal_listener).map_err(describe)?;
             tokio::spawn(router.clone().serve(listener));
-            let shards = NodeShards::new(node.name, node.member, node.shards, &router, factory);
+            let shards = NodeShards::new(node.name, node.member, map.count(), &router, factory);
             self.phase = Phase::Running(Box::new(shards), router);
             return Ok(Some(hub));
         }

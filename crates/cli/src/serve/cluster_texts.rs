@@ -14,7 +14,7 @@ use crate::output::describe_io_error;
 
 /// The names of the shared texts.
 pub(crate) const TOKENS_TEXT: &str = "tokens";
-const RECEIPT_KEY_TEXT: &str = "receipt-key";
+pub(crate) const RECEIPT_KEY_TEXT: &str = "receipt-key";
 const CLUSTER_KEY_TEXT: &str = "cluster-key";
 
 /// How often a node looks for changed tokens, so that a revocation takes effect within a second.

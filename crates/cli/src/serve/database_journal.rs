@@ -68,15 +68,16 @@ pub(super) fn database_settings(address: &str, config: &super::Config) -> Result
     Ok(settings)
 }
 
-/// Returns the number of shards of the database. The first hub or node fixes it.
+/// Returns the shards of the database. The first hub or node fixes their number.
 #[cfg(feature = "postgres")]
-pub(super) fn shard_count(
+pub(super) fn shard_map(
     database: &PostgresDatabase,
     config: &super::Config,
     default: u16,
-) -> Result<u16, journal::JournalError> {
+) -> Result<hub::ShardMap, journal::JournalError> {
     let configured = u16::try_from(config.shards).unwrap_or(hub::ShardMap::MAX_COUNT);
-    database.fix_shard_count(config.has_configured_shards.then_some(configured), default)
+    let count = database.fix_shard_count(config.has_configured_shards.then_some(configured), default)?;
+    Ok(hub::ShardMap::new(count).with_former_single(database.was_single()?))
 }
 
 /// Opens the journals in a Postgres database. Waits for the leases of a hub that was killed to end.
@@ -89,7 +90,8 @@ pub(super) fn open(address: &str, config: &super::Config) -> Result<super::Opene
     let name = settings.to_string();
     let describe = |error: journal::JournalError| format!("journal {name}: {error}");
     let database = PostgresDatabase::open(settings).map_err(describe)?;
-    let count = shard_count(&database, config, DEFAULT_SHARDS).map_err(describe)?;
+    let map = shard_map(&database, config, DEFAULT_SHARDS).map_err(describe)?;
+    let count = map.count();
     let host = rustix::system::uname();
     let owner = ShardOwner {
         name: format!("{}, process {}", host.nodename().to_string_lossy(), std::process::id()),
@@ -106,7 +108,7 @@ pub(super) fn open(address: &str, config: &super::Config) -> Result<super::Opene
     };
     Ok(super::OpenedJournals {
         journals: journals.into_iter().map(|journal| Box::new(journal) as Box<dyn Journal>).collect(),
-        map: hub::ShardMap::new(count),
+        map,
         status: Some(status),
         ownership: JournalOwnership { leases },
     })

@@ -50,6 +50,8 @@ use personal::HubOwner;
 use reload::Reloader;
 use sd_notify::NotifyState;
 use shard_journals::OpenedJournals;
+#[cfg(feature = "postgres")]
+pub(crate) use shard_journals::journal_file_name;
 pub(crate) use shard_journals::{JOURNAL_FILE_NAME, reshard, shard_of_file_name};
 
 #[derive(clap::Args)]

@@ -29,8 +29,7 @@ pub(super) struct OpenedJournals {
 
 impl OpenedJournals {
     /// The shards of a cluster, of which a node opens each when it acquires it.
-    pub(super) fn of_cluster(shards: u16, status: String) -> Self {
-        let map = ShardMap::new(shards);
+    pub(super) fn of_cluster(map: ShardMap, status: String) -> Self {
         Self { journals: Vec::new(), map, status: Some(status), ownership: JournalOwnership::default() }
     }
 }

@@ -22,6 +22,8 @@ mod handoffs;
 mod limits;
 mod malformed_requests;
 mod manifest;
+#[cfg(feature = "postgres")]
+mod migrate;
 pub(crate) mod observability;
 mod otlp;
 mod page_assets;

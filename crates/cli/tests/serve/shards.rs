@@ -193,7 +193,25 @@ fn journals_that_do_not_belong_together_are_refused() {
 #[test]
 fn a_data_folder_with_one_shard_gets_more_without_losing_anything() {
     let folder = tempfile::tempdir().unwrap();
-    let mut hub = start(folder.path(), "1");
+    let to_four_shards = || {
+        let line = refusal(folder.path(), "4");
+        let command = format!("sayso reshard --data {} --shards 4", folder.path().display());
+        assert!(line.contains(&command), "{line}");
+        assert_success(&reshard(folder.path(), "4"));
+        let line = refusal(folder.path(), "1");
+        assert!(line.contains("was created with 4 shards"), "{line}");
+    };
+    assert_nothing_is_lost(&|| start(folder.path(), "1"), &to_four_shards, &|| start(folder.path(), "4"));
+}
+
+/// Asserts that a hub with four shards continues everything that a hub with one shard had begun. `move_journal` runs while
+/// neither of them does.
+pub(super) fn assert_nothing_is_lost(
+    start_single: &dyn Fn() -> HubProcess,
+    move_journal: &dyn Fn(),
+    start_with_four_shards: &dyn Fn() -> HubProcess,
+) {
+    let mut hub = start_single();
     let client = hub.client();
     let subscription = client.subscribe(REPLY_CAPABILITIES);
     let mut stream = client.open_event_stream(&subscription, None);
@@ -217,14 +235,9 @@ fn a_data_folder_with_one_shard_gets_more_without_losing_anything() {
     let published = keyed_event.post(&keyed_path, event).body;
     assert_eq!(hub.stop(), 0);
 
-    let line = refusal(folder.path(), "4");
-    let command = format!("sayso reshard --data {} --shards 4", folder.path().display());
-    assert!(line.contains(&command), "{line}");
-    assert_success(&reshard(folder.path(), "4"));
-    let line = refusal(folder.path(), "1");
-    assert!(line.contains("was created with 4 shards"), "{line}");
+    move_journal();
 
-    let mut hub = start(folder.path(), "4");
+    let mut hub = start_with_four_shards();
     let client = hub.client();
     // The listener subscribes again and resumes after the first event.
     let capabilities =

@@ -14,12 +14,14 @@
 //! - `write`: writes a batch in one statement, and resolves lost acknowledgements.
 //! - `read`: reads the live state, events and decisions.
 //! - `trim`: deletes old data.
+//! - `import`: copies the journals of a stopped hub from files.
 //! - `error_mapping`: maps errors of the database to journal errors.
 
 mod cluster;
 mod database;
 mod durability;
 mod error_mapping;
+mod import;
 mod lease;
 mod live_index;
 mod plan;
@@ -40,6 +42,7 @@ pub use cluster::{ClusterEvent, ClusterMember, ClusterNode, ClusterTable};
 pub use database::PostgresDatabase;
 use database::{Session, timed_out, wait};
 use error_mapping::{from_postgres, is_rolled_back};
+pub use import::{ImportReport, ImportedText};
 pub use lease::{LeaseSettings, ShardLease, ShardOwner};
 use live_index::LiveIndex;
 use pool::BorrowedConnection;

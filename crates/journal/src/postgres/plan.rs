@@ -443,7 +443,7 @@ fn set_record_bytes(live: &mut LiveSubscription, record_bytes: i64) -> i64 {
 }
 
 /// Returns the total size, in bytes.
-fn size<const N: usize>(parts: [&[u8]; N]) -> i64 {
+pub(super) fn size<const N: usize>(parts: [&[u8]; N]) -> i64 {
     i64::try_from(parts.iter().map(|part| part.len()).sum::<usize>()).unwrap_or(i64::MAX)
 }
 

@@ -24,4 +24,14 @@ impl PostgresDatabase {
         }
         u16::try_from(stored).map_err(|error| JournalError::Io(error.into()))
     }
+
+    /// Whether shard 0 was once the only one, because the journals were imported from a hub with one shard.
+    pub fn was_single(&self) -> Result<bool, JournalError> {
+        let connection = self.borrow()?;
+        let query = connection.session()?.client.query_opt("SELECT was_single FROM sayso.shard_count", &[]);
+        let row = wait(query, self.answer_timeout()).ok_or_else(timed_out)?.map_err(from_postgres)?;
+        let was_single = row.is_some_and(|row| row.get(0));
+        connection.put_back();
+        Ok(was_single)
+    }
 }

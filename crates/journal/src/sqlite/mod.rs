@@ -9,17 +9,20 @@
 //! - `write`: writes a batch in one transaction with one fsync.
 //! - `index_buffer`: the newest events, which are indexed about a thousand at a time.
 //! - `read`: reads the live state, events and decisions.
+//! - `export`: reads whole tables, to copy them into a database.
 //! - `trim`: deletes old data and frees its space.
 //! - `error_mapping`: maps SQLite's errors to journal errors.
 
 mod checkpoints;
 mod error_mapping;
+#[cfg(feature = "postgres")]
+pub(crate) mod export;
 mod high_water_mark;
 mod index_buffer;
 mod open;
 mod read;
 mod row_checksum;
-mod rows;
+pub(crate) mod rows;
 mod schema;
 mod trim;
 mod wal;

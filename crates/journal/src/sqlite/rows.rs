@@ -41,7 +41,7 @@ fn query_optional<T>(
 }
 
 /// Returns all rows. `read` returns a value and whether its checksum is right; a wrong checksum is an error.
-fn query_all<T>(
+pub(super) fn query_all<T>(
     connection: &Connection,
     location: DamageLocation,
     sql: &str,
@@ -162,18 +162,18 @@ pub(super) fn event_checksum_at(
 }
 
 /// A stored event, which refers to its session by number.
-pub(super) struct EventRow {
-    pub(super) position: Position,
+pub(crate) struct EventRow {
+    pub(crate) position: Position,
     /// The number of the session.
-    pub(super) session: i64,
-    pub(super) at: UnixMillis,
-    pub(super) is_critical: bool,
-    pub(super) id: String,
-    pub(super) body: Vec<u8>,
+    pub(crate) session: i64,
+    pub(crate) at: UnixMillis,
+    pub(crate) is_critical: bool,
+    pub(crate) id: String,
+    pub(crate) body: Vec<u8>,
 }
 
 impl EventRow {
-    fn read(row: &Row<'_>) -> rusqlite::Result<(Self, bool)> {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<(Self, bool)> {
         let (position, session, at, is_critical) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
         let (sum, id, body): (i64, String, Vec<u8>) = (row.get(4)?, row.get(5)?, row.get(6)?);
         let is_valid = sum == row_checksum::event_checksum(position, session, at, is_critical, &id, &body);
@@ -202,19 +202,19 @@ impl EventRow {
     }
 }
 
-pub(super) struct SessionRow {
-    pub(super) number: i64,
-    pub(super) session: OpenSession,
-    pub(super) ended_at: Option<UnixMillis>,
+pub(crate) struct SessionRow {
+    pub(crate) number: i64,
+    pub(crate) session: OpenSession,
+    pub(crate) ended_at: Option<UnixMillis>,
     /// Position of the oldest stored event of an ended session, or 0 if it never had one. `None` while the session is open,
     /// and after all its events were deleted.
-    pub(super) oldest_position: Option<i64>,
+    pub(crate) oldest_position: Option<i64>,
     /// The checksum of the stored row, or 0 if it is not stored yet.
-    pub(super) stored_checksum: i64,
+    pub(crate) stored_checksum: i64,
 }
 
 impl SessionRow {
-    fn read(row: &Row<'_>) -> rusqlite::Result<(Self, bool)> {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<(Self, bool)> {
         let open_session = OpenSession {
             id: row.get(1)?,
             agent: row.get(2)?,
@@ -316,27 +316,27 @@ impl SessionRow {
 }
 
 /// A question, its decision, and the call on which the decision was spent.
-pub(super) struct QuestionRow {
-    pub(super) token: String,
+pub(crate) struct QuestionRow {
+    pub(crate) token: String,
     /// The number of the session.
-    pub(super) session: i64,
-    pub(super) deadline: UnixMillis,
-    pub(super) record: Vec<u8>,
-    pub(super) decision: Option<DecisionColumns>,
+    pub(crate) session: i64,
+    pub(crate) deadline: UnixMillis,
+    pub(crate) record: Vec<u8>,
+    pub(crate) decision: Option<DecisionColumns>,
     /// The checksum of the stored row, or 0 if it is not stored yet.
-    pub(super) stored_checksum: i64,
+    pub(crate) stored_checksum: i64,
 }
 
-pub(super) struct DecisionColumns {
-    pub(super) decision: String,
-    pub(super) decided_by: String,
-    pub(super) receipt: Vec<u8>,
-    pub(super) decided_at: UnixMillis,
-    pub(super) spent_on: Option<DecisionUse>,
+pub(crate) struct DecisionColumns {
+    pub(crate) decision: String,
+    pub(crate) decided_by: String,
+    pub(crate) receipt: Vec<u8>,
+    pub(crate) decided_at: UnixMillis,
+    pub(crate) spent_on: Option<DecisionUse>,
 }
 
 impl QuestionRow {
-    fn read(row: &Row<'_>) -> rusqlite::Result<(Self, bool)> {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<(Self, bool)> {
         let spent_at: Option<i64> = row.get(10)?;
         let spent_on = spent_at
             .map(|at| Ok::<_, rusqlite::Error>(DecisionUse { call: row.get(9)?, at: UnixMillis::new(at) }))
@@ -562,7 +562,11 @@ pub(super) fn find_response(
     })
 }
 
-fn response_from_row(row: &Row<'_>, principal: &str, key: &str) -> rusqlite::Result<(StoredResponse, bool)> {
+pub(super) fn response_from_row(
+    row: &Row<'_>,
+    principal: &str,
+    key: &str,
+) -> rusqlite::Result<(StoredResponse, bool)> {
     let stored =
         StoredResponse { request: row.get(0)?, response: row.get(1)?, at: UnixMillis::new(row.get(2)?) };
     let is_valid = row.get::<_, i64>(3)? == response_checksum(principal, key, &stored);

@@ -5,6 +5,7 @@
 //! - `ownership`: a second owner takes the shard; leases are renewed and released.
 //! - `lost_acknowledgements`: crashes of the server and connections that break during a commit.
 //! - `replication`: a synchronous standby, and its promotion.
+//! - `import`: journals in files are copied into a database.
 //! - `server_settings`: servers and schemas that are refused.
 
 #![cfg(all(feature = "postgres", unix))]
@@ -15,6 +16,7 @@
     reason = "a test reports a failure by panicking"
 )]
 
+mod import;
 mod lost_acknowledgements;
 mod nodes;
 mod ownership;

@@ -1,0 +1,207 @@
+//! `sayso migrate`: moves the data folder of a stopped hub into a Postgres database.
+
+use std::path::PathBuf;
+
+use crate::ExitStatus;
+use crate::file::CommandError;
+
+#[derive(clap::Args)]
+pub(crate) struct MigrateArgs {
+    /// Data folder of the hub, which must be stopped.
+    #[arg(long, value_name = "DIR", default_value = "sayso-data")]
+    data: PathBuf,
+    /// Postgres database to move to, as in sayso serve --journal. Default: SAYSO_JOURNAL. No hub must have used it.
+    #[arg(long, value_name = "URL")]
+    journal: Option<String>,
+    /// Number of shards of the database, which cannot be changed again. Default: as many as the folder has. Only a folder
+    /// with one shard can get more.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(hub::ShardMap::MAX_COUNT)))]
+    shards: Option<u16>,
+}
+
+pub(crate) fn run(arguments: &MigrateArgs) -> Result<ExitStatus, CommandError> {
+    #[cfg(feature = "postgres")]
+    return with_postgres::run(arguments);
+    #[cfg(not(feature = "postgres"))]
+    {
+        let MigrateArgs { data: _, journal: _, shards: _ } = arguments;
+        Err(crate::cluster::WITHOUT_POSTGRES.to_owned().into())
+    }
+}
+
+#[cfg(feature = "postgres")]
+mod with_postgres {
+    use std::path::{Path, PathBuf};
+    use std::time::Duration;
+
+    use journal::{
+        ImportReport, ImportedText, JournalError, LeaseSettings, PostgresDatabase, PostgresJournal,
+        ShardOwner, SqliteJournal, SqliteSettings,
+    };
+    use seal::{base64url, es256};
+
+    use super::MigrateArgs;
+    use crate::ExitStatus;
+    use crate::cluster::{database_address, open_database};
+    use crate::file::CommandError;
+    use crate::output::{describe_io_error, print_stdout};
+    use crate::serve::cluster_texts::{RECEIPT_KEY_TEXT, TOKENS_TEXT};
+    use crate::serve::{JOURNAL_FILE_NAME, journal_file_name};
+
+    /// Ends the names of the journals that were moved, so that no hub uses them again.
+    const MIGRATED_SUFFIX: &str = ".migrated";
+
+    pub(super) fn run(arguments: &MigrateArgs) -> Result<ExitStatus, CommandError> {
+        let data = &arguments.data;
+        if data.join(format!("{JOURNAL_FILE_NAME}{MIGRATED_SUFFIX}")).exists() {
+            return Err(format!("{} was already migrated", data.display()).into());
+        }
+        if !data.join(JOURNAL_FILE_NAME).is_file() {
+            return Err(format!(
+                "{} is not the data folder of a hub; use --data to name the folder",
+                data.display()
+            )
+            .into());
+        }
+        let address = database_address(arguments.journal.as_deref())?;
+        let mut sources = Sources::open(data)?;
+        let count = sources.target_count(data, arguments.shards)?;
+        let database = open_database(&address)?;
+        let texts = FolderTexts::read(data)?;
+        let report = import(&database, &mut sources, count, &texts).map_err(|error| error.to_string())?;
+        sources.retire()?;
+        Ok(print_stdout(&format!(
+            "Copied {} events, {} sessions and {} questions to {}, which has {count} {}.\n\
+             The old journal is kept under the name {JOURNAL_FILE_NAME}{MIGRATED_SUFFIX}. Do not use it again: it has answers that can still permit calls.\n",
+            report.events,
+            report.sessions,
+            report.questions,
+            database.settings(),
+            if count == 1 { "shard" } else { "shards" },
+        )))
+    }
+
+    /// The journals of a data folder.
+    struct Sources {
+        journals: Vec<SqliteJournal>,
+        paths: Vec<PathBuf>,
+        was_single: bool,
+    }
+
+    impl Sources {
+        fn open(data: &Path) -> Result<Self, String> {
+            let open = |shard| {
+                let path = data.join(journal_file_name(shard));
+                if !path.is_file() {
+                    return Err(format!("{} is missing", path.display()));
+                }
+                let describe = |error: JournalError| format!("{}: {error}", path.display());
+                let journal = SqliteJournal::open(&path, &SqliteSettings::default()).map_err(describe)?;
+                let record = journal.shard().map_err(describe)?;
+                Ok((path, journal, record))
+            };
+            let (path, journal, first) = open(0)?;
+            let mut sources =
+                Self { journals: vec![journal], paths: vec![path], was_single: first.was_single };
+            for shard in 1..first.count {
+                let (path, journal, record) = open(shard)?;
+                if (record.index, record.count) != (shard, first.count) {
+                    return Err(format!("{}: the journal is {record}", path.display()));
+                }
+                sources.journals.push(journal);
+                sources.paths.push(path);
+            }
+            Ok(sources)
+        }
+
+        /// Returns the number of shards of the database.
+        fn target_count(&mut self, data: &Path, wanted: Option<u16>) -> Result<u16, String> {
+            let count = u16::try_from(self.journals.len()).unwrap_or(u16::MAX);
+            let target = wanted.unwrap_or(count);
+            if count > 1 && target != count {
+                return Err(format!(
+                    "{} has {count} shards, so the database must have {count} shards, too; leave out --shards",
+                    data.display()
+                ));
+            }
+            self.was_single |= count == 1 && target > 1;
+            Ok(target)
+        }
+
+        /// Renames the journals, so that no hub uses them again.
+        fn retire(self) -> Result<(), String> {
+            drop(self.journals);
+            for path in &self.paths {
+                for suffix in ["", "-wal", "-shm"] {
+                    let name = |end: &str| {
+                        let mut name = path.clone().into_os_string();
+                        name.push(end);
+                        PathBuf::from(name)
+                    };
+                    let (from, to) = (name(suffix), name(&format!("{MIGRATED_SUFFIX}{suffix}")));
+                    match std::fs::rename(&from, &to) {
+                        Ok(()) => {}
+                        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                        Err(error) => {
+                            return Err(format!(
+                                "everything was copied, but {} cannot be renamed to {}: {}; rename it, so that no hub uses it again",
+                                from.display(),
+                                to.display(),
+                                describe_io_error(&error)
+                            ));
+                        }
+                    }
+                }
+            }
+            Ok(())
+        }
+    }
+
+    /// The tokens and the key of a data folder, which the nodes of a cluster share.
+    struct FolderTexts {
+        tokens: Option<String>,
+        receipt_key: Option<String>,
+    }
+
+    impl FolderTexts {
+        fn read(data: &Path) -> Result<Self, String> {
+            let path = data.join("tokens");
+            let tokens = if path.exists() {
+                Some(wire::auth::Tokens::load(&path).map_err(|error| error.to_string())?.to_text())
+            } else {
+                None
+            };
+            let path = data.join("manifest.key");
+            let receipt_key = if path.exists() {
+                let key = es256::SigningKey::load(&path).map_err(|error| error.to_string())?;
+                Some(base64url::encode(&key.secret()[..]))
+            } else {
+                None
+            };
+            Ok(Self { tokens, receipt_key })
+        }
+
+        fn to_import(&self) -> Vec<ImportedText<'_>> {
+            let texts = [(TOKENS_TEXT, &self.tokens), (RECEIPT_KEY_TEXT, &self.receipt_key)];
+            texts
+                .into_iter()
+                .filter_map(|(name, content)| Some(ImportedText { name, content: content.as_deref()? }))
+                .collect()
+        }
+    }
+
+    fn import(
+        database: &PostgresDatabase,
+        sources: &mut Sources,
+        count: u16,
+        texts: &FolderTexts,
+    ) -> Result<ImportReport, JournalError> {
+        database.fix_shard_count(Some(count), count)?;
+        let owner =
+            ShardOwner { name: format!("sayso migrate, process {}", std::process::id()), address: None };
+        let lease =
+            LeaseSettings { duration: Duration::from_mins(1), max_wait: Duration::ZERO, take_over: false };
+        let mut journals = PostgresJournal::open_all(database, count, &owner, &lease)?;
+        PostgresJournal::import(&mut journals, &mut sources.journals, sources.was_single, &texts.to_import())
+    }
+}

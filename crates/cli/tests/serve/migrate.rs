@@ -1,0 +1,103 @@
+//! `sayso migrate`: moves the journal of a stopped hub into Postgres.
+
+use std::path::Path;
+use std::process::Command;
+
+use testing::cli::{CommandOutput, binary, run_sayso};
+use testing::hub::HubProcess;
+use testing::postgres::PostgresServer;
+
+use super::shards;
+
+fn start_server(test: &str) -> Option<PostgresServer> {
+    testing::postgres::is_installed(test).then(PostgresServer::start)
+}
+
+fn serve_command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(binary());
+    command.args(["serve", "--open", "--listen", "127.0.0.1:0"]).args(arguments);
+    command.arg("--data").arg(folder);
+    command
+}
+
+fn start(folder: &Path, arguments: &[&str]) -> HubProcess {
+    HubProcess::start_command(&mut serve_command(folder, arguments))
+}
+
+fn migrate(folder: &Path, address: &str, further: &[&str]) -> CommandOutput {
+    let mut arguments = vec!["migrate", "--data", folder.to_str().unwrap(), "--journal", address];
+    arguments.extend(further);
+    run_sayso(&arguments, "")
+}
+
+#[test]
+fn a_hub_moves_to_postgres_with_more_shards_without_losing_anything() {
+    let Some(server) = start_server("a_hub_moves_to_postgres_with_more_shards_without_losing_anything")
+    else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let move_journal = || {
+        let output = migrate(folder.path(), &server.address(), &["--shards", "4"]);
+        assert_eq!(output.exit_code, 0, "{} {}", output.stdout, output.stderr);
+        assert!(output.stdout.starts_with("Copied "), "{}", output.stdout);
+        assert!(folder.path().join("journal.sqlite.migrated").exists());
+        // The old journal could use an answer a second time.
+        let (code, lines) =
+            HubProcess::try_start_command(&mut serve_command(folder.path(), &[])).err().unwrap();
+        assert_eq!(code, Some(2), "{lines:?}");
+        let again = migrate(folder.path(), &server.address(), &["--shards", "4"]);
+        assert_eq!(again.exit_code, 2, "{}", again.stdout);
+        assert!(again.stderr.contains("already migrated"), "{}", again.stderr);
+    };
+    let with_postgres = || start(folder.path(), &["--journal", &server.address(), "--journal-lease", "1s"]);
+    shards::assert_nothing_is_lost(&|| start(folder.path(), &[]), &move_journal, &with_postgres);
+}
+
+#[test]
+fn a_hub_with_several_shards_moves_to_as_many() {
+    let Some(server) = start_server("a_hub_with_several_shards_moves_to_as_many") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut hub = start(folder.path(), &["--hub-shards", "3"]);
+    let client = hub.client();
+    let sessions: Vec<_> = (0..12)
+        .map(|person| {
+            let body = format!(r#"{{"summary_normal":"Work.","requested_by":"user:person{person}"}}"#);
+            client.post("/agent/v1/sessions", &body).json_str("session_id")
+        })
+        .collect();
+    let running = migrate(folder.path(), &server.address(), &[]);
+    assert_eq!(running.exit_code, 2);
+    assert!(running.stderr.contains("already open"), "{}", running.stderr);
+    assert_eq!(hub.stop(), 0);
+    let refused = migrate(folder.path(), &server.address(), &["--shards", "2"]);
+    assert_eq!(refused.exit_code, 2);
+    assert!(refused.stderr.contains("3 shards"), "{}", refused.stderr);
+    assert!(folder.path().join("journal.sqlite").exists());
+    let output = migrate(folder.path(), &server.address(), &[]);
+    assert_eq!(output.exit_code, 0, "{} {}", output.stdout, output.stderr);
+    assert!(output.stdout.contains("12 sessions"), "{}", output.stdout);
+    let mut hub = start(folder.path(), &["--journal", &server.address()]);
+    for session in sessions {
+        let event =
+            r#"{"type":"aaep:agent.progress.updated","progress":{"percent":5},"summary_normal":"Working."}"#;
+        assert_eq!(hub.client().post(&format!("/agent/v1/sessions/{session}/events"), event).status, 200);
+    }
+    assert_eq!(hub.stop(), 0);
+}
+
+#[test]
+fn tokens_and_the_key_of_receipts_move_too() {
+    let Some(server) = start_server("tokens_and_the_key_of_receipts_move_too") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(binary());
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder.path());
+    let mut hub = HubProcess::start_command(&mut command);
+    assert_eq!(hub.stop(), 0);
+    let output = migrate(folder.path(), &server.address(), &[]);
+    assert_eq!(output.exit_code, 0, "{} {}", output.stdout, output.stderr);
+    let listed = run_sayso(&["token", "list", "--journal", &server.address()], "");
+    assert!(listed.stdout.contains("admin"), "{} {}", listed.stdout, listed.stderr);
+    let names = server.sql("SELECT string_agg(name, ',' ORDER BY name) FROM sayso.shared_text");
+    assert_eq!(names, "receipt-key,tokens");
+}
