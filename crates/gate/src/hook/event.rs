@@ -261,7 +261,7 @@ fn read_call(harness: Harness, name: &str, root: &JsonValue<'_>) -> Option<ToolC
         let hash = Digest::of(input.source().as_bytes()).to_string();
         write_object(|out| out.key("input_hash").text(&hash))
     };
-    let (working, project) = (working_folder(&root), project_folder(harness));
+    let (working, project) = (working_folder(root), project_folder(harness));
     let folders = Folders { working: working.as_deref(), project: project.as_deref() };
     let assessment = risk::assess(&tool, &arguments, folders);
     Some(ToolCall { tool, id, input, digest, bound_arguments, assessment })
