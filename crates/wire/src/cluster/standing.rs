@@ -39,6 +39,7 @@ struct FollowedSession {
 /// move.
 const MAX_REPORTED: usize = 1_024;
 
+#[derive(Clone, Copy)]
 enum Repair {
     Attach(ListenerId),
     Follow,
@@ -155,10 +156,8 @@ impl Standing {
             TurnOutput::Close(listener) => {
                 self.listeners.remove(listener);
             }
-            TurnOutput::Notify(connection, notice) => {
-                if !self.note_notice(*connection, notice) {
-                    return RepairResult::Done;
-                }
+            TurnOutput::Notify(connection, notice) if !self.note_notice(*connection, notice) => {
+                return RepairResult::Done;
             }
             _ => {}
         }
