@@ -69,12 +69,12 @@ impl SharedTokenChanges {
 #[derive(Default)]
 pub(super) struct ClusterPart {
     #[cfg(feature = "postgres")]
-    phase: Phase,
+    phase: NodePhase,
 }
 
 #[cfg(feature = "postgres")]
 #[derive(Default)]
-enum Phase {
+enum NodePhase {
     #[default]
     NoCluster,
     Joined(Box<Joined>),
@@ -109,7 +109,7 @@ pub(super) fn join(
             tokens: Some(std::mem::take(&mut node.texts.tokens)),
             signing_key: Some(node.texts.signing_key.clone()),
             token_changes: SharedTokenChanges { changes },
-            part: ClusterPart { phase: Phase::Joined(Box::new(Joined { node, internal_listener })) },
+            part: ClusterPart { phase: NodePhase::Joined(Box::new(Joined { node, internal_listener })) },
         }))
     }
     #[cfg(not(feature = "postgres"))]
@@ -127,7 +127,7 @@ impl ClusterPart {
     /// Returns the shards of the cluster, with a line about the node.
     pub(super) fn shards(&self) -> Option<(hub::ShardMap, String)> {
         #[cfg(feature = "postgres")]
-        if let Phase::Joined(joined) = &self.phase {
+        if let NodePhase::Joined(joined) = &self.phase {
             let cluster_join::JoinedNode { name, database, shards, .. } = &joined.node;
             let address = joined
                 .internal_listener
@@ -149,7 +149,7 @@ impl ClusterPart {
         factory: &Arc<CoreFactory>,
     ) -> Result<Option<HubHandle>, String> {
         #[cfg(feature = "postgres")]
-        if let Phase::Joined(joined) = std::mem::take(&mut self.phase) {
+        if let NodePhase::Joined(joined) = std::mem::take(&mut self.phase) {
             let Joined { node, internal_listener } = *joined;
             let describe = |error| describe_io_error(&error);
             let key = ClusterKey::from_secret(&node.texts.cluster_key).map_err(|error| error.to_string())?;
@@ -162,7 +162,7 @@ impl ClusterPart {
             let listener = tokio::net::TcpListener::from_std(internal_listener).map_err(describe)?;
             tokio::spawn(router.clone().serve(listener));
             let shards = NodeShards::new(node.name, node.member, map.count(), &router, factory);
-            self.phase = Phase::Running(Box::new(shards), router);
+            self.phase = NodePhase::Running(Box::new(shards), router);
             return Ok(Some(hub));
         }
         let _ = (config, factory);
@@ -172,7 +172,7 @@ impl ClusterPart {
     /// Makes the server report the shards of a cluster.
     pub(super) fn register(&self, server: Server) -> Server {
         #[cfg(feature = "postgres")]
-        if let Phase::Running(_, router) = &self.phase {
+        if let NodePhase::Running(_, router) = &self.phase {
             return server.with_router(router.clone());
         }
         server
@@ -181,7 +181,7 @@ impl ClusterPart {
     /// Starts and stops shards until the node must stop. Never returns without a cluster. Cancel-safe.
     pub(super) async fn run(&mut self) -> OwnershipEnd {
         #[cfg(feature = "postgres")]
-        if let Phase::Running(shards, _) = &mut self.phase {
+        if let NodePhase::Running(shards, _) = &mut self.phase {
             return shards.run().await;
         }
         std::future::pending().await
@@ -190,7 +190,7 @@ impl ClusterPart {
     /// Gives the node's shards to other nodes, while it still serves its connections.
     pub(super) async fn drain(&mut self) {
         #[cfg(feature = "postgres")]
-        if let Phase::Running(shards, router) = &mut self.phase {
+        if let NodePhase::Running(shards, router) = &mut self.phase {
             router.set_draining(true);
             shards.drain().await;
         }
@@ -199,7 +199,7 @@ impl ClusterPart {
     /// Leaves the cluster.
     pub(super) async fn leave(&mut self) {
         #[cfg(feature = "postgres")]
-        if let Phase::Running(shards, _) = &mut self.phase {
+        if let NodePhase::Running(shards, _) = &mut self.phase {
             shards.leave().await;
         }
     }

@@ -127,7 +127,13 @@ impl Campaign {
         let mut primary = PostgresServer::start();
         let standby = primary.start_standby("standby", &[SYNCHRONOUS]);
         primary.restart_with(&[SYNCHRONOUS]);
-        let arguments = ["--open", "--journal-lease", lease, "--journal-replicas", "1"];
+        let mut arguments = vec!["--open", "--journal-lease", lease, "--journal-replicas", "1"];
+        arguments.extend([
+            "--hub-questions-per-minute",
+            "1000000",
+            "--hub-total-questions-per-minute",
+            "1000000",
+        ]);
         let nodes = start_nodes(&primary, &["a", "b", "c"], &arguments);
         Self {
             random: SplitMix64::new(seed),
