@@ -11,7 +11,7 @@ use super::error_mapping::from_postgres;
 use crate::JournalError;
 
 /// The migrations, one per version. The first one creates version 1. A released migration is never changed.
-pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4];
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3];
 
 /// Serializes migrations by several nodes that start at the same time. "sayso" in ASCII.
 const MIGRATION_LOCK: i64 = 0x0073_6179_736f;
@@ -141,20 +141,17 @@ CREATE TABLE sayso.shared_text (
 ";
 
 /// `shard_count` has one row, once the number of shards is fixed. Before this version, a hub without a cluster had one shard.
+/// `was_single` says that the journal of shard 0 was imported from a hub with one shard. It can contain sessions of people whose new
+/// sessions go to other shards.
 const VERSION_3: &str = "
 CREATE TABLE sayso.shard_count (
     id integer PRIMARY KEY DEFAULT 1 CHECK (id = 1),
-    count integer NOT NULL CHECK (count > 0)
+    count integer NOT NULL CHECK (count > 0),
+    was_single boolean NOT NULL DEFAULT false
 );
 INSERT INTO sayso.shard_count (count)
     SELECT coalesce((SELECT shards FROM sayso.cluster), 1)
     WHERE EXISTS (SELECT FROM sayso.cluster) OR EXISTS (SELECT FROM sayso.shard);
-";
-
-/// `was_single` says that shard 0 was once the only one. Its journal can contain sessions of people whose new sessions go to other
-/// shards.
-const VERSION_4: &str = "
-ALTER TABLE sayso.shard_count ADD COLUMN was_single boolean NOT NULL DEFAULT false;
 ";
 
 /// Replaces every `KEY(column)` with the expression by which the column is indexed.
