@@ -109,7 +109,7 @@ fn normalize(value: &mut Value, names: &mut BTreeMap<String, String>) {
 }
 
 /// Returns the events that occur, with their members. Their order depends on time.
-fn forms(steps: &[Value]) -> BTreeSet<(String, Vec<String>)> {
+fn forms(steps: &[Value]) -> BTreeSet<(String, BTreeSet<String>)> {
     let form = |step: &Value| {
         let event = step["event"].as_object().unwrap();
         (event["hook_event_name"].as_str().unwrap().to_owned(), event.keys().cloned().collect())

@@ -127,7 +127,15 @@ impl Campaign {
         let mut primary = PostgresServer::start();
         let standby = primary.start_standby("standby", &[SYNCHRONOUS]);
         primary.restart_with(&[SYNCHRONOUS]);
-        let mut arguments = vec!["--open", "--journal-lease", lease, "--journal-replicas", "1"];
+        let mut arguments = vec![
+            "--open",
+            "--journal-lease",
+            lease,
+            "--journal-replicas",
+            "1",
+            "--questions-open-per-agent",
+            "4096",
+        ];
         arguments.extend([
             "--hub-questions-per-minute",
             "1000000",
