@@ -46,10 +46,35 @@ mod with_postgres {
     use crate::file::CommandError;
     use crate::output::{describe_io_error, print_stdout};
     use crate::serve::cluster_texts::{RECEIPT_KEY_TEXT, TOKENS_TEXT};
-    use crate::serve::{JOURNAL_FILE_NAME, journal_file_name};
+    use crate::serve::{JOURNAL_FILE_NAME, MIGRATION_MARK_NAME, journal_file_name};
 
     /// Ends the names of the journals that were moved, so that no hub uses them again.
     const MIGRATED_SUFFIX: &str = ".migrated";
+
+    /// Marks a folder whose journals may already be in the database. No hub starts on it.
+    struct MigrationMark(PathBuf);
+
+    impl MigrationMark {
+        /// Creates the mark, if it does not exist. Returns whether an earlier attempt has left it.
+        fn create(data: &Path) -> Result<(Self, bool), String> {
+            let path = data.join(MIGRATION_MARK_NAME);
+            let was_there = path.exists();
+            let created = std::fs::File::create(&path).and_then(|file| file.sync_all());
+            created
+                .and_then(|()| sync_folder(data))
+                .map_err(|error| format!("cannot write {}: {}", path.display(), describe_io_error(&error)))?;
+            Ok((Self(path), was_there))
+        }
+
+        fn remove(self) -> Result<(), String> {
+            std::fs::remove_file(&self.0)
+                .map_err(|error| format!("cannot remove {}: {}", self.0.display(), describe_io_error(&error)))
+        }
+    }
+
+    fn sync_folder(folder: &Path) -> std::io::Result<()> {
+        std::fs::File::open(folder)?.sync_all()
+    }
 
     pub(super) fn run(arguments: &MigrateArgs) -> Result<ExitStatus, CommandError> {
         let data = &arguments.data;
@@ -68,14 +93,33 @@ mod with_postgres {
         let count = sources.target_count(data, arguments.shards)?;
         let database = open_database(&address)?;
         let texts = FolderTexts::read(data)?;
-        let report = import(&database, &mut sources, count, &texts).map_err(|error| error.to_string())?;
+        let (mark, was_interrupted) = MigrationMark::create(data)?;
+        let report = match import(&database, &mut sources, count, &texts, was_interrupted) {
+            Ok(report) => report,
+            Err(error @ JournalError::OutcomeUnknown(_)) => {
+                return Err(format!("{error}. Run the command again, and do not start the old hub").into());
+            }
+            Err(error) => {
+                // An earlier attempt may have copied everything.
+                if !was_interrupted {
+                    mark.remove()?;
+                }
+                return Err(error.to_string().into());
+            }
+        };
         sources.retire()?;
+        sync_folder(data).map_err(|error| describe_io_error(&error))?;
+        mark.remove()?;
+        let copied = match report {
+            Some(report) => format!(
+                "Copied {} events, {} sessions and {} questions",
+                report.events, report.sessions, report.questions
+            ),
+            None => "An earlier attempt had already copied everything".to_owned(),
+        };
         Ok(print_stdout(&format!(
-            "Copied {} events, {} sessions and {} questions to {}, which has {count} {}.\n\
+            "{copied} to {}, which has {count} {}.\n\
              The old journal is kept under the name {JOURNAL_FILE_NAME}{MIGRATED_SUFFIX}. Do not use it again: it has answers that can still permit calls.\n",
-            report.events,
-            report.sessions,
-            report.questions,
             database.settings(),
             if count == 1 { "shard" } else { "shards" },
         )))
@@ -190,18 +234,24 @@ mod with_postgres {
         }
     }
 
+    /// Copies the journals. Returns `None` if an earlier attempt has already copied them.
     fn import(
         database: &PostgresDatabase,
         sources: &mut Sources,
         count: u16,
         texts: &FolderTexts,
-    ) -> Result<ImportReport, JournalError> {
+        was_interrupted: bool,
+    ) -> Result<Option<ImportReport>, JournalError> {
         database.fix_shard_count(Some(count), count)?;
         let owner =
             ShardOwner { name: format!("sayso migrate, process {}", std::process::id()), address: None };
         let lease =
             LeaseSettings { duration: Duration::from_mins(1), max_wait: Duration::ZERO, take_over: false };
-        let mut journals = PostgresJournal::open_all(database, count, &owner, &lease)?;
-        PostgresJournal::import(&mut journals, &mut sources.journals, sources.was_single, &texts.to_import())
+        let journals = PostgresJournal::open_all(database, count, &owner, &lease)?;
+        if was_interrupted && journals.iter().any(|journal| !journal.is_unused()) {
+            return Ok(None);
+        }
+        PostgresJournal::import(&journals, &mut sources.journals, sources.was_single, &texts.to_import())
+            .map(Some)
     }
 }

@@ -15,6 +15,9 @@ use crate::output::printable;
 /// The name of the first journal in the data folder.
 pub(crate) const JOURNAL_FILE_NAME: &str = "journal.sqlite";
 
+/// The name of a file that marks a folder whose journals `sayso migrate` may already have moved.
+pub(crate) const MIGRATION_MARK_NAME: &str = "journal.migrating";
+
 /// The smallest size that the limit on all journals together leaves for one, so that SQLite can work.
 const MIN_JOURNAL_BYTES: u64 = 256 * 1024;
 
@@ -67,6 +70,12 @@ pub(super) fn open(config: &Config) -> Result<OpenedJournals, String> {
         return super::database_journal::open(address.expose(), config);
     }
     super::create_data_dir(&config.data)?;
+    if config.data.join(MIGRATION_MARK_NAME).exists() {
+        return Err(format!(
+            "{} is being moved to a database; run sayso migrate again to finish, and then use --journal",
+            config.data.display()
+        ));
+    }
     let first_path = config.data.join(JOURNAL_FILE_NAME);
     let existing = first_path.exists().then(|| open_file(config, 0, count)).transpose()?;
     if !config.journal.accept_loss {

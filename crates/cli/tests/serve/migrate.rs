@@ -101,3 +101,33 @@ fn tokens_and_the_key_of_receipts_move_too() {
     let names = server.sql("SELECT string_agg(name, ',' ORDER BY name) FROM sayso.shared_text");
     assert_eq!(names, "receipt-key,tokens");
 }
+
+#[test]
+fn an_interrupted_move_is_finished_and_no_hub_starts_in_between() {
+    let Some(server) = start_server("an_interrupted_move_is_finished_and_no_hub_starts_in_between") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut hub = start(folder.path(), &[]);
+    let session = hub.client().start_session();
+    assert_eq!(hub.stop(), 0);
+    let copy = tempfile::tempdir().unwrap();
+    for name in ["journal.sqlite", "journal.sqlite-high-water"] {
+        std::fs::copy(folder.path().join(name), copy.path().join(name)).unwrap();
+    }
+    let output = migrate(folder.path(), &server.address(), &[]);
+    assert_eq!(output.exit_code, 0, "{} {}", output.stdout, output.stderr);
+    // The process was killed after the database had stored everything.
+    std::fs::write(copy.path().join("journal.migrating"), "").unwrap();
+    let (code, lines) = HubProcess::try_start_command(&mut serve_command(copy.path(), &[])).err().unwrap();
+    assert!(code == Some(2) && lines.iter().any(|line| line.contains("sayso migrate")), "{lines:?}");
+    let unreachable = migrate(copy.path(), "postgres://sayso@127.0.0.1:1/sayso?sslmode=disable", &[]);
+    assert_eq!(unreachable.exit_code, 2);
+    assert!(copy.path().join("journal.migrating").exists());
+    let output = migrate(copy.path(), &server.address(), &[]);
+    assert_eq!(output.exit_code, 0, "{} {}", output.stdout, output.stderr);
+    assert!(output.stdout.contains("earlier attempt"), "{}", output.stdout);
+    assert!(copy.path().join("journal.sqlite.migrated").exists());
+    assert!(!copy.path().join("journal.migrating").exists());
+    assert_eq!(server.sql("SELECT count(*) FROM sayso.session"), "1", "{session}");
+}

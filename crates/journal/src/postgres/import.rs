@@ -43,10 +43,10 @@ pub struct ImportedText<'a> {
 
 impl PostgresJournal {
     /// Copies journals from files, one for each shard, in the order of the shards. `journals` must be unused, and none of the files may be damaged.
-    /// `was_single` says whether the sources had only one shard before. On an error, nothing was copied, except after
+    /// `was_single` says whether the sources had only one shard before. On an error, nothing was copied, except perhaps after
     /// [`JournalError::OutcomeUnknown`].
     pub fn import(
-        journals: &mut [Self],
+        journals: &[Self],
         sources: &mut [SqliteJournal],
         was_single: bool,
         texts: &[ImportedText<'_>],
@@ -74,10 +74,12 @@ impl PostgresJournal {
         }
         let report = import.report;
         connection.put_back();
-        for journal in journals {
-            journal.read_live_state()?;
-        }
         Ok(report)
+    }
+
+    /// Whether nothing was ever written to the shard.
+    pub fn is_unused(&self) -> bool {
+        self.index.counters.commit_number == 0
     }
 }
 

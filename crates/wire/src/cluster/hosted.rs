@@ -183,7 +183,7 @@ impl GroupTable {
             TurnOutput::Move(listener, group) if self.group_of.contains_key(listener) => {
                 self.join(*listener, *group);
             }
-            TurnOutput::Close(listener) => self.leave(*listener),
+            TurnOutput::Close(listener) => self.remove(*listener),
             _ => {}
         }
         if node == NodeNumber::HERE {

@@ -1,5 +1,6 @@
 //! One shard as this node sees it: it runs here, at another node, or nowhere.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,6 +20,10 @@ use crate::server::{ShardLink, ShardOutputs};
 
 /// How long requests are held after the owner refused one.
 const REFUSAL_PAUSE: Duration = Duration::from_millis(50);
+
+/// Number of listeners and agent connections that are attached to a new owner at the same time. Each listener may get many missed
+/// events, and a connection to another node that has too much to send is closed.
+const MAX_CONCURRENT_REPAIRS: usize = 16;
 
 /// Where each listener resumes in this shard.
 pub(super) type Positions = FxHashMap<ListenerId, Option<String>>;
@@ -60,6 +65,8 @@ struct SlotState {
     held: Vec<HeldRequest>,
     sent: FxHashMap<RequestId, SentRequest>,
     standing: Standing,
+    /// Requests that attach listeners and connections to a new owner, and wait for the replies to earlier ones.
+    waiting_repairs: VecDeque<Request>,
     /// The principals with valid tokens, for a shard that starts on this node.
     valid_principals: Option<Vec<Principal>>,
 }
@@ -240,9 +247,9 @@ impl ShardSlot {
         let held = std::mem::take(&mut state.held);
         let waiting: FxHashSet<RequestId> = held.iter().map(|held| held.request.id).collect();
         let next_id = || RequestId(self.outputs.next_id());
-        for repair in state.standing.repairs(&current.owner.positions, |id| waiting.contains(&id), next_id) {
-            state.target.send(self.shard, &repair);
-        }
+        let repairs = state.standing.repairs(&current.owner.positions, |id| waiting.contains(&id), next_id);
+        state.waiting_repairs = repairs.into();
+        state.send_repairs(self.shard, MAX_CONCURRENT_REPAIRS);
         state.paused_until = None;
         state.held = held;
         state.send_held(self.shard);
@@ -333,13 +340,13 @@ impl ShardLink for ShardSlot {
             }
             HubCommand::Detach { listener, .. } => {
                 if let Some(id) = state.standing.attach_request(*listener) {
-                    state.held.retain(|held| held.request.id != id);
+                    self.drop_held(&mut state, |held| held.request.id != id);
                 }
             }
             HubCommand::DisconnectAgent { connection } => {
                 let connection = *connection;
                 let state = &mut *state;
-                state.held.retain_mut(|held| release_connection(&mut held.request, connection));
+                self.drop_held(state, |held| release_connection(&mut held.request, connection));
                 for sent in state.sent.values_mut() {
                     if let Some(request) = &mut sent.request
                         && !release_connection(request, connection)
@@ -402,7 +409,28 @@ fn release_connection(request: &mut Request, closed: hub::AgentConnectionId) -> 
     remains
 }
 
+impl ShardSlot {
+    /// Drops the held requests that `remains` rejects. A caller that waits for one gets an error.
+    fn drop_held(&self, state: &mut SlotState, mut remains: impl FnMut(&mut HeldRequest) -> bool) {
+        for dropped in state.held.extract_if(.., |held| !remains(held)) {
+            let _ = self.later.send((dropped.request.id, HubReply::Unavailable(Unavailable::NoOwner)));
+        }
+    }
+}
+
 impl SlotState {
+    /// Sends up to this many of the waiting repairs, if the owner can be reached.
+    fn send_repairs(&mut self, shard: u16, count: usize) {
+        let mut sent = 0;
+        while sent < count && self.open_via.is_some() {
+            let Some(repair) = self.waiting_repairs.pop_front() else { return };
+            if self.standing.is_current(&repair) {
+                self.target.send(shard, &repair);
+                sent += 1;
+            }
+        }
+    }
+
     /// Sends the held requests, if the owner can be reached.
     fn send_held(&mut self, shard: u16) {
         if self.open_via.is_some() && self.paused_until.is_none() {
@@ -455,7 +483,7 @@ impl CurrentOwner<'_> {
         {
             let mut state = slot.lock();
             let state = &mut *state;
-            let mut further = Vec::new();
+            let (mut further, mut finished_repairs) = (Vec::new(), 0);
             outputs.retain(|output| {
                 let sent = match output {
                     TurnOutput::Reply(id, _) => state.sent.remove(id),
@@ -467,8 +495,10 @@ impl CurrentOwner<'_> {
                     RepairResult::Done => {}
                     RepairResult::Close(listener) => further.push(TurnOutput::Close(listener)),
                 }
+                finished_repairs += usize::from(matches!(output, TurnOutput::Reply(..)));
                 false
             });
+            state.send_repairs(slot.shard, finished_repairs);
             outputs.append(&mut further);
         }
         slot.outputs.apply(slot.shard, outputs);

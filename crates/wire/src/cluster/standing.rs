@@ -244,6 +244,17 @@ impl Standing {
         requests
     }
 
+    /// Whether the listener or connection of a repair still exists.
+    pub(super) fn is_current(&self, repair: &Request) -> bool {
+        match &repair.command {
+            HubCommand::Attach { listener, .. } | HubCommand::AttachFromStart { listener, .. } => {
+                self.listeners.contains_key(listener)
+            }
+            HubCommand::OnConnection { connection, .. } => self.connections.contains_key(connection),
+            _ => false,
+        }
+    }
+
     fn finish_repair(&mut self, repair: Repair, reply: &HubReply) -> RepairResult {
         match repair {
             Repair::Attach(listener) if *reply != HubReply::Done => {
