@@ -54,7 +54,11 @@ mod with_postgres {
     pub(super) fn run(arguments: &MigrateArgs) -> Result<ExitStatus, CommandError> {
         let data = &arguments.data;
         if data.join(format!("{JOURNAL_FILE_NAME}{MIGRATED_SUFFIX}")).exists() {
-            return Err(format!("{} was already migrated", data.display()).into());
+            return Err(format!(
+                "{} was already migrated; start the hub with --journal and the address of its database",
+                data.display()
+            )
+            .into());
         }
         if !data.join(JOURNAL_FILE_NAME).is_file() {
             return Err(format!(

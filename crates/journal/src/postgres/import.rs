@@ -109,7 +109,9 @@ impl Import<'_> {
         let row = self.run(self.session.client.query_opt(sql, &[&shard, &epoch]))?;
         let Some(row) = row else { return Err(journal.lease.mark_lost()) };
         if row.get::<_, i64>(0) != 0 {
-            let failure = DatabaseFailure::new(format!("shard {shard} of the database is already in use"));
+            let failure = DatabaseFailure::new(format!(
+                "shard {shard} of the database is already in use; choose a database that no hub has used"
+            ));
             return Err(JournalError::Io(failure.into()));
         }
         let mut stored_bytes = 0;

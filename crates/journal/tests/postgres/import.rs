@@ -156,7 +156,10 @@ fn a_failed_import_changes_nothing() {
     journals[1].commit(&[session_opened("used")]).unwrap();
     let mut sources = [source(&folder, "a"), source(&folder, "b")];
     let error = PostgresJournal::import(&mut journals, &mut sources, false, TEXTS).unwrap_err();
-    assert_eq!(error.to_string(), "shard 1 of the database is already in use");
+    assert_eq!(
+        error.to_string(),
+        "shard 1 of the database is already in use; choose a database that no hub has used"
+    );
     assert_eq!(server.sql("SELECT count(*) FROM sayso.event"), "0");
     assert_eq!(server.sql("SELECT count(*) FROM sayso.shared_text"), "0");
     assert_eq!(journals[0].restore().unwrap().sessions, []);
