@@ -35,8 +35,8 @@ mod with_postgres {
     use std::time::Duration;
 
     use journal::{
-        ImportReport, ImportedText, JournalError, LeaseSettings, PostgresDatabase, PostgresJournal,
-        ShardOwner, SqliteJournal, SqliteSettings,
+        ImportReport, ImportedText, Journal as _, JournalError, LeaseSettings, PostgresDatabase,
+        PostgresJournal, ShardOwner, SqliteJournal, SqliteSettings,
     };
     use seal::{base64url, es256};
 
@@ -46,10 +46,7 @@ mod with_postgres {
     use crate::file::CommandError;
     use crate::output::{describe_io_error, print_stdout};
     use crate::serve::cluster_texts::{RECEIPT_KEY_TEXT, TOKENS_TEXT};
-    use crate::serve::{JOURNAL_FILE_NAME, MIGRATION_MARK_NAME, journal_file_name};
-
-    /// Ends the names of the journals that were moved, so that no hub uses them again.
-    const MIGRATED_SUFFIX: &str = ".migrated";
+    use crate::serve::{JOURNAL_FILE_NAME, MIGRATED_SUFFIX, MIGRATION_MARK_NAME, journal_file_name};
 
     /// Marks a folder whose journals may already be in the database. No hub starts on it.
     struct MigrationMark(PathBuf);
@@ -79,7 +76,11 @@ mod with_postgres {
     pub(super) fn run(arguments: &MigrateArgs) -> Result<ExitStatus, CommandError> {
         let data = &arguments.data;
         if data.join(format!("{JOURNAL_FILE_NAME}{MIGRATED_SUFFIX}")).exists() {
-            return Err(format!("{} was already migrated", data.display()).into());
+            return Err(format!(
+                "{} was already migrated; start the hub with --journal and the address of its database",
+                data.display()
+            )
+            .into());
         }
         if !data.join(JOURNAL_FILE_NAME).is_file() {
             return Err(format!(
@@ -112,17 +113,23 @@ mod with_postgres {
         mark.remove()?;
         let copied = match report {
             Some(report) => format!(
-                "Copied {} events, {} sessions and {} questions",
-                report.events, report.sessions, report.questions
+                "Copied {}, {} and {}",
+                count_of(report.events, "event"),
+                count_of(report.sessions, "session"),
+                count_of(report.questions, "question")
             ),
             None => "An earlier attempt had already copied everything".to_owned(),
         };
         Ok(print_stdout(&format!(
-            "{copied} to {}, which has {count} {}.\n\
+            "{copied} to {}, which has {}.\n\
              The old journal is kept under the name {JOURNAL_FILE_NAME}{MIGRATED_SUFFIX}. Do not use it again: it has answers that can still permit calls.\n",
             database.settings(),
-            if count == 1 { "shard" } else { "shards" },
+            count_of(count.into(), "shard"),
         )))
+    }
+
+    fn count_of(count: u64, noun: &str) -> String {
+        if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
     }
 
     /// The journals of a data folder.
@@ -140,8 +147,16 @@ mod with_postgres {
                     return Err(format!("{} is missing", path.display()));
                 }
                 let describe = |error: JournalError| format!("{}: {error}", path.display());
-                let journal = SqliteJournal::open(&path, &SqliteSettings::default()).map_err(describe)?;
+                let mut journal = SqliteJournal::open(&path, &SqliteSettings::default()).map_err(describe)?;
                 let record = journal.shard().map_err(describe)?;
+                if journal.restore().map_err(describe)?.must_void_consents {
+                    return Err(format!(
+                        "{} was restored from a backup; start the hub on the folder once, so that it voids the answers that may have been used",
+                        data.display()
+                    ));
+                }
+                // Nothing is decided about the database before all files are known to be intact.
+                journal.check_integrity().map_err(describe)?;
                 Ok((path, journal, record))
             };
             let (path, journal, first) = open(0)?;
@@ -251,7 +266,7 @@ mod with_postgres {
         if was_interrupted && journals.iter().any(|journal| !journal.is_unused()) {
             return Ok(None);
         }
-        PostgresJournal::import(&journals, &mut sources.journals, sources.was_single, &texts.to_import())
+        PostgresJournal::import(&journals, &sources.journals, sources.was_single, &texts.to_import())
             .map(Some)
     }
 }

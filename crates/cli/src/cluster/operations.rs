@@ -60,7 +60,10 @@ fn drain(arguments: &DrainArgs) -> Result<ExitStatus, CommandError> {
         let table = cluster.read().map_err(|error| error.to_string())?;
         let owned = owned_by(&table, &arguments.node);
         if owned == 0 {
-            print_stderr(&format!("The node {:?} owns no shard.", arguments.node));
+            print_stderr(&format!(
+                "The node {:?} owns no shard. Its process ends within a few seconds.",
+                arguments.node
+            ));
             return Ok(ExitStatus::Success);
         }
         if Instant::now() >= deadline {

@@ -116,7 +116,7 @@ async fn open_database(config: &Config) -> Result<OpenedDatabase, String> {
             Err(error @ JournalError::Io(_)) => {
                 let error = format!("journal {name}: {error}");
                 if error != last_error {
-                    print_stderr(&format!("warning: {error}"));
+                    print_stderr(&format!("warning: {error}; trying again every second"));
                     last_error = error;
                 }
             }

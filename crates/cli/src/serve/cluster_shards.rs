@@ -83,7 +83,7 @@ impl NodeShards {
             match self.next_event().await {
                 Some(NodeEvent::Drained) => return OwnershipEnd::GivenAway,
                 Some(NodeEvent::NameTaken) => {
-                    return OwnershipEnd::Lost("another node uses the name of this one".to_owned());
+                    return OwnershipEnd::Lost("another node uses the name of this one; give each node its own name with --cluster-node".to_owned());
                 }
                 Some(NodeEvent::TableRead) => {}
                 Some(NodeEvent::Left) | None => {

@@ -52,7 +52,7 @@ use sd_notify::NotifyState;
 use shard_journals::OpenedJournals;
 pub(crate) use shard_journals::{JOURNAL_FILE_NAME, reshard, shard_of_file_name};
 #[cfg(feature = "postgres")]
-pub(crate) use shard_journals::{MIGRATION_MARK_NAME, journal_file_name};
+pub(crate) use shard_journals::{MIGRATED_SUFFIX, MIGRATION_MARK_NAME, journal_file_name};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {

@@ -18,6 +18,9 @@ pub(crate) const JOURNAL_FILE_NAME: &str = "journal.sqlite";
 /// The name of a file that marks a folder whose journals `sayso migrate` may already have moved.
 pub(crate) const MIGRATION_MARK_NAME: &str = "journal.migrating";
 
+/// Ends the names of the journals that `sayso migrate` has moved, so that no hub uses them again.
+pub(crate) const MIGRATED_SUFFIX: &str = ".migrated";
+
 /// The smallest size that the limit on all journals together leaves for one, so that SQLite can work.
 const MIN_JOURNAL_BYTES: u64 = 256 * 1024;
 
@@ -73,6 +76,12 @@ pub(super) fn open(config: &Config) -> Result<OpenedJournals, String> {
     if config.data.join(MIGRATION_MARK_NAME).exists() {
         return Err(format!(
             "{} is being moved to a database; run sayso migrate again to finish, and then use --journal",
+            config.data.display()
+        ));
+    }
+    if config.data.join(format!("{JOURNAL_FILE_NAME}{MIGRATED_SUFFIX}")).exists() {
+        return Err(format!(
+            "the journal of {} was moved to a database; start the hub with --journal, or use another folder",
             config.data.display()
         ));
     }

@@ -42,19 +42,17 @@ pub struct ImportedText<'a> {
 }
 
 impl PostgresJournal {
-    /// Copies journals from files, one for each shard, in the order of the shards. `journals` must be unused, and none of the files may be damaged.
+    /// Copies journals from files, one for each shard, in the order of the shards. `journals` must be unused.
+    /// Call [`SqliteJournal::check_integrity`] first: an import notices damaged rows, but not every other damage.
     /// `was_single` says whether the sources had only one shard before. On an error, nothing was copied, except perhaps after
     /// [`JournalError::OutcomeUnknown`].
     pub fn import(
         journals: &[Self],
-        sources: &mut [SqliteJournal],
+        sources: &[SqliteJournal],
         was_single: bool,
         texts: &[ImportedText<'_>],
     ) -> Result<ImportReport, JournalError> {
         let Some(first) = journals.first() else { return Ok(ImportReport::default()) };
-        for source in &mut *sources {
-            source.check_integrity()?;
-        }
         let database = first.lease.database().clone();
         let connection = database.borrow()?;
         let session = connection.session()?;
@@ -62,7 +60,7 @@ impl PostgresJournal {
             Import { session, limit: database.answer_timeout(), report: ImportReport::default() };
         session.take_warning();
         import.run(session.client.batch_execute("BEGIN"))?;
-        for (journal, source) in journals.iter().zip(&*sources) {
+        for (journal, source) in journals.iter().zip(sources) {
             import.copy(journal, source)?;
         }
         import.store_texts(texts)?;
@@ -111,7 +109,9 @@ impl Import<'_> {
         let row = self.run(self.session.client.query_opt(sql, &[&shard, &epoch]))?;
         let Some(row) = row else { return Err(journal.lease.mark_lost()) };
         if row.get::<_, i64>(0) != 0 {
-            let failure = DatabaseFailure::new(format!("shard {shard} of the database is already in use"));
+            let failure = DatabaseFailure::new(format!(
+                "shard {shard} of the database is already in use; choose a database that no hub has used"
+            ));
             return Err(JournalError::Io(failure.into()));
         }
         let mut stored_bytes = 0;

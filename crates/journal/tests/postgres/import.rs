@@ -100,8 +100,8 @@ fn an_imported_journal_equals_its_source_and_continues_like_it() {
     let folder = tempfile::tempdir().unwrap();
     let mut sources = [source(&folder, "a"), source(&folder, "b")];
     let database = open_database(&server.address()).unwrap();
-    let mut journals = open_all(&database, 2);
-    let report = PostgresJournal::import(&journals, &mut sources, true, TEXTS).unwrap();
+    let journals = open_all(&database, 2);
+    let report = PostgresJournal::import(&journals, &sources, true, TEXTS).unwrap();
     assert_eq!(report, ImportReport { events: 6, sessions: 6, questions: 6 });
     assert!(database.was_single().unwrap());
     assert_eq!(SharedTexts::new(&database).read("tokens", None).unwrap().unwrap().content, "agents");
@@ -154,17 +154,20 @@ fn a_failed_import_changes_nothing() {
     let database = open_database(&server.address()).unwrap();
     let mut journals = open_all(&database, 2);
     journals[1].commit(&[session_opened("used")]).unwrap();
-    let mut sources = [source(&folder, "a"), source(&folder, "b")];
-    let error = PostgresJournal::import(&journals, &mut sources, false, TEXTS).unwrap_err();
-    assert_eq!(error.to_string(), "shard 1 of the database is already in use");
+    let sources = [source(&folder, "a"), source(&folder, "b")];
+    let error = PostgresJournal::import(&journals, &sources, false, TEXTS).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "shard 1 of the database is already in use; choose a database that no hub has used"
+    );
     assert_eq!(server.sql("SELECT count(*) FROM sayso.event"), "0");
     assert_eq!(server.sql("SELECT count(*) FROM sayso.shared_text"), "0");
     assert_eq!(journals[0].restore().unwrap().sessions, []);
     // Another hub has taken the shards.
     drop(journals);
-    let mut journals = open_all(&database, 2);
+    let journals = open_all(&database, 2);
     let taken = PostgresJournal::open(&database, 0, &owner("other"), &take_over()).unwrap();
-    let error = PostgresJournal::import(&journals, &mut sources, false, TEXTS).unwrap_err();
+    let error = PostgresJournal::import(&journals, &sources, false, TEXTS).unwrap_err();
     assert!(matches!(error, JournalError::OwnershipLost { shard: 0 }), "{error:?}");
     assert_eq!(server.sql("SELECT count(*) FROM sayso.session"), "1");
     drop(taken);
@@ -180,12 +183,12 @@ fn a_damaged_journal_is_not_imported() {
 
     connection.execute("UPDATE keys SET response = x'00'", ()).unwrap();
     drop(connection);
-    let mut sources =
+    let sources =
         [SqliteJournal::open(&path, &SqliteSettings { accept_loss: true, ..SqliteSettings::default() })
             .unwrap()];
     let database = open_database(&server.address()).unwrap();
-    let mut journals = open_all(&database, 1);
-    let error = PostgresJournal::import(&journals, &mut sources, false, &[]).unwrap_err();
+    let journals = open_all(&database, 1);
+    let error = PostgresJournal::import(&journals, &sources, false, &[]).unwrap_err();
     assert!(matches!(error, JournalError::Corrupt(..)), "{error:?}");
     assert_eq!(server.sql("SELECT count(*) FROM sayso.session"), "0");
 }

@@ -80,14 +80,8 @@ pub fn subscription_request(
     if !context.requests_minimum {
         requested.max_events_per_second = context.max_events_per_second(preferences.max_events_per_second);
         requested.supported_extensions = Some(vec![SAYSO_EXTENSION.to_owned()]);
-        if let Ok(extension) = RawJson::parse(r#"{"handoffs":true}"#) {
-            requested.other.set(SAYSO_PREFIX, extension);
-        }
     }
-    // Not over SSE, where the client resumes the subscription itself with `Last-Event-ID`.
-    if context.wants_positions
-        && let Some(extension) = resume_extension(context)
-    {
+    if let Some(extension) = own_capabilities(context, true) {
         requested.other.set(SAYSO_PREFIX, extension);
     }
     requested.accept_signed_manifests_only = signed_only.then_some(true);
@@ -122,7 +116,7 @@ pub fn recording_request(preferences: &Preferences, can_reply: bool, context: &S
     let mut filters = EventFilters::new();
     filters.include = Some(vec!["*".to_owned()]);
     requested.event_filters = Some(filters);
-    if let Some(extension) = resume_extension(context) {
+    if let Some(extension) = own_capabilities(context, false) {
         requested.other.set(SAYSO_PREFIX, extension);
     }
     let request = SubscriptionRequest::new("1.0.0", "sayso-capture", requested);
@@ -130,11 +124,15 @@ pub fn recording_request(preferences: &Preferences, can_reply: bool, context: &S
 }
 
 /// Returns the capabilities that only a sayso hub supports: reporting resume positions, and starting after a given one.
-fn resume_extension(context: &SubscribeContext) -> Option<RawJson> {
-    if context.requests_minimum || !context.wants_positions && context.after_event_id.is_none() {
+fn own_capabilities(context: &SubscribeContext, wants_handoffs: bool) -> Option<RawJson> {
+    let wants_nothing = !wants_handoffs && !context.wants_positions && context.after_event_id.is_none();
+    if context.requests_minimum || wants_nothing {
         return None;
     }
     let extension = write_object(|writer| {
+        if wants_handoffs {
+            writer.key("handoffs").boolean(true);
+        }
         if context.wants_positions {
             writer.key("positions").boolean(true);
         }

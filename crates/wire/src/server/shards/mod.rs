@@ -14,7 +14,7 @@ mod plan;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use hub::command::{HubReply, Request, RequestId, TurnOutput, Unavailable};
+use hub::command::{HubCommand, HubReply, Request, RequestId, TurnOutput, Unavailable};
 use hub::{Engine, ShardMap};
 
 use crate::fanout::{Fanout, FanoutCommand, ListenerSink};
@@ -198,7 +198,9 @@ impl ShardOutputs {
             let Some((flow, _)) = pending.flows.get_mut(&id) else { return };
             let commands = flow.next_stage();
             let principal = flow.principal.clone();
-            if commands.is_empty() || is_closed {
+            let follows =
+                commands.iter().any(|(_, command)| matches!(command, HubCommand::OnConnection { .. }));
+            if commands.is_empty() || is_closed && follows {
                 let Some((mut flow, target)) = pending.flows.remove(&id) else { return };
                 let removed_listener = flow.take_removed_listener();
                 for (shard, command) in flow.take_cleanup() {
