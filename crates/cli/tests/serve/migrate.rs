@@ -112,8 +112,9 @@ fn an_interrupted_move_is_finished_and_no_hub_starts_in_between() {
     let session = hub.client().start_session();
     assert_eq!(hub.stop(), 0);
     let copy = tempfile::tempdir().unwrap();
-    for name in ["journal.sqlite", "journal.sqlite-high-water"] {
-        std::fs::copy(folder.path().join(name), copy.path().join(name)).unwrap();
+    for file in std::fs::read_dir(folder.path()).unwrap() {
+        let path = file.unwrap().path();
+        std::fs::copy(&path, copy.path().join(path.file_name().unwrap())).unwrap();
     }
     let output = migrate(folder.path(), &server.address(), &[]);
     assert_eq!(output.exit_code, 0, "{} {}", output.stdout, output.stderr);
