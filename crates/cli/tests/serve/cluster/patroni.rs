@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use testing::http::EventStream;
 use testing::hub::HubProcess;
 use testing::patroni::PatroniCluster;
 
@@ -45,9 +46,11 @@ fn nothing_acknowledged_is_lost_when_patroni_promotes_the_standby() {
     let (is_over, is_heard, count) = (AtomicBool::new(false), AtomicBool::new(false), AtomicUsize::new(0));
     let heard = Mutex::new(HashSet::new());
     let mut asked = String::new();
+    // Only what happens after the stream is open is delivered.
+    let stream = repeat(|| clients[1].open_event_stream(&subscription, None));
     let result = std::thread::scope(|scope| {
         let (clients, is_over, count, agent) = (&clients, &is_over, &count, &mut agent);
-        let listener = scope.spawn(|| listen(&clients[1], &subscription, &is_heard, &heard));
+        let listener = scope.spawn(|| listen(stream, (&clients[1], &subscription), &is_heard, &heard));
         let worker = scope.spawn(move || {
             agent.work(clients, 0, is_over, count);
             agent
@@ -75,10 +78,20 @@ fn nothing_acknowledged_is_lost_when_patroni_promotes_the_standby() {
         let result = result.and_then(|()| {
             let agent = worker.join()?;
             catch_unwind(AssertUnwindSafe(|| {
-                wait_until("the listener has heard every acknowledged event", || {
-                    let heard = heard.lock().unwrap();
-                    agent.acknowledged.events.iter().all(|id| heard.contains(id))
-                });
+                let deadline = Instant::now() + Duration::from_secs(20);
+                loop {
+                    let missed: Vec<_> = {
+                        let heard = heard.lock().unwrap();
+                        let events = agent.acknowledged.events.iter().enumerate();
+                        events.filter(|(_, id)| !heard.contains(*id)).collect()
+                    };
+                    if missed.is_empty() {
+                        break;
+                    }
+                    let total = agent.acknowledged.events.len();
+                    assert!(Instant::now() < deadline, "the listener missed {missed:?} of {total}");
+                    std::thread::sleep(Duration::from_millis(10));
+                }
             }))
         });
         // The listener looks at this when it reads the next line, at the latest a heartbeat.
@@ -110,16 +123,14 @@ fn start_node(name: &str, database: &str, folder: &std::path::Path) -> HubProces
 }
 
 /// Hears everything until the flag is set. When the stream ends, resumes after the last event.
-fn listen(client: &TestClient, subscription: &str, is_over: &AtomicBool, heard: &Mutex<HashSet<String>>) {
+fn listen(
+    mut stream: EventStream,
+    (client, subscription): (&TestClient, &str),
+    is_over: &AtomicBool,
+    heard: &Mutex<HashSet<String>>,
+) {
     let mut position = String::new();
-    while !is_over.load(Ordering::SeqCst) {
-        let opened = catch_unwind(AssertUnwindSafe(|| {
-            client.open_event_stream(subscription, (!position.is_empty()).then_some(position.as_str()))
-        }));
-        let Ok(mut stream) = opened else {
-            std::thread::sleep(Duration::from_millis(50));
-            continue;
-        };
+    loop {
         let mut id = String::new();
         while let Ok(Some(line)) = stream.try_next_line() {
             if is_over.load(Ordering::SeqCst) {
@@ -136,5 +147,17 @@ fn listen(client: &TestClient, subscription: &str, is_over: &AtomicBool, heard: 
                 position.clone_from(&id);
             }
         }
+        stream = loop {
+            if is_over.load(Ordering::SeqCst) {
+                return;
+            }
+            let last_event_id = (!position.is_empty()).then_some(position.as_str());
+            let opened =
+                catch_unwind(AssertUnwindSafe(|| client.open_event_stream(subscription, last_event_id)));
+            if let Ok(opened) = opened {
+                break opened;
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        };
     }
 }
