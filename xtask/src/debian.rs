@@ -31,6 +31,9 @@ pub(crate) const NETWORK: [&str; 1] = ["iproute2"];
 /// The database for the tests of the journal in Postgres. They run servers of their own, without a system service.
 pub(crate) const DATABASE: [&str; 1] = ["postgresql"];
 
+/// The database, Patroni, which promotes a standby, and etcd, in which Patroni records who is the primary.
+pub(crate) const DATABASE_CLUSTER: [&str; 3] = ["postgresql", "patroni", "etcd-server"];
+
 /// Updates packages to the newest version, at most once per run. If apt fails, the installed packages are used, but on a
 /// build server a failure of apt is an error.
 pub(crate) fn require(log: &StageLog, packages: &[&'static str]) -> Result<(), String> {

@@ -15,6 +15,7 @@ mod npm;
 mod oracle;
 mod packages;
 mod page_nodejs_tests;
+mod patroni;
 mod rule_switch_off;
 mod screen_reader;
 mod setup;
@@ -41,6 +42,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   interop              installs published AAEP clients and runs them against the hub
   speech               installs speech-dispatcher and PulseAudio, and checks recordings of what sayso says through them
   namespaces           installs iproute2, and runs two ASP nodes in two network namespaces; skipped without root
+  patroni              installs Patroni and etcd, and runs a cluster whose database loses its primary
   braille              installs brltty and liblouis, and checks what `sayso listen --braille` shows on a virtual display
   browser              installs Debian's Chromium and tests the listening page in it
   hear [check]         installs Debian's Orca and two browsers, plays a session on the listening page, and writes what Orca says to
@@ -115,6 +117,7 @@ fn main() -> ExitCode {
         ["gates", "--only", name] if gates::add_stages(&mut plan, Some(name), StageLane::Compile, &[]) => {}
         ["speech"] => plan.add("speech", StageLane::Compile, &[], speech::run),
         ["namespaces"] => plan.add("namespaces", StageLane::Compile, &[], namespaces::run),
+        ["patroni"] => plan.add("patroni", StageLane::Compile, &[], patroni::run),
         ["braille"] => plan.add("braille", StageLane::Compile, &[], braille::run),
         ["browser"] => plan.add("browser", StageLane::Compile, &[], browser::run),
         ["hear"] => plan.add("hear", StageLane::Compile, &[], screen_reader::write),

@@ -210,6 +210,13 @@ impl EventStream {
         self.read_line()
     }
 
+    /// Returns the next line, or `None` if the stream has ended.
+    pub fn try_next_line(&mut self) -> std::io::Result<Option<String>> {
+        let mut line = String::new();
+        let is_end = self.reader.read_line(&mut line)? == 0;
+        Ok((!is_end).then(|| line.trim_end_matches(['\r', '\n']).to_owned()))
+    }
+
     /// Reads the rest of the stream. Returns whether the server has closed it within the read timeout.
     pub fn is_closed(&mut self) -> bool {
         let mut remaining = String::new();

@@ -5,7 +5,7 @@
 //! - [`http`], [`websocket`] and [`unix`] are clients of a hub. [`messages`] has the messages that agents and listeners
 //!   send.
 //! - [`chromium`] drives a headless browser.
-//! - [`postgres`] runs Postgres servers.
+//! - [`postgres`] runs Postgres servers, and [`patroni`] a primary and a standby that Patroni manages.
 //! - [`property`], [`random`] and [`hex`] support property tests, simulations and published test vectors.
 //! - [`run_example!`] and [`example_with_listener!`] run documentation examples of the `sayso` crate.
 //!   [`declare_test_listener!`] declares the listener for them, and [`mock_model`] is a mock model endpoint.
@@ -31,6 +31,8 @@ pub mod http;
 pub mod hub;
 pub mod messages;
 pub mod mock_model;
+#[cfg(unix)]
+pub mod patroni;
 #[cfg(unix)]
 pub mod postgres;
 #[cfg(unix)]

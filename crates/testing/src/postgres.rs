@@ -261,7 +261,7 @@ fn template() -> &'static TempDir {
 }
 
 /// Creates a temporary folder that belongs to the user that runs the server.
-fn private_folder() -> TempDir {
+pub(crate) fn private_folder() -> TempDir {
     let folder = tempfile::Builder::new().prefix("sayso-pg-").tempdir().unwrap();
     if let Some((user, group)) = server_user() {
         chown(folder.path(), Some(user), Some(group)).unwrap();
@@ -272,7 +272,7 @@ fn private_folder() -> TempDir {
 }
 
 /// Returns the user that runs the server, or `None` for the current user. Postgres refuses to run as root.
-fn server_user() -> Option<(u32, u32)> {
+pub(crate) fn server_user() -> Option<(u32, u32)> {
     static USER: OnceLock<Option<(u32, u32)>> = OnceLock::new();
     *USER.get_or_init(|| {
         if !rustix::process::geteuid().is_root() {
@@ -288,11 +288,16 @@ fn server_user() -> Option<(u32, u32)> {
 
 /// Prepares a command that runs as the server's user and ends when this thread ends.
 fn as_server_user(program: &Path) -> Command {
+    as_server_user_until("QUIT", program)
+}
+
+/// Prepares a command that runs as the server's user and gets this signal when this thread ends.
+pub(crate) fn as_server_user_until(signal: &str, program: &Path) -> Command {
     let mut command = Command::new("setpriv");
     if let Some((user, group)) = server_user() {
         command.args([&format!("--reuid={user}"), &format!("--regid={group}"), "--clear-groups"]);
     }
-    command.args(["--pdeathsig", "QUIT"]).arg(program).current_dir("/");
+    command.args(["--pdeathsig", signal]).arg(program).current_dir("/");
     command
 }
 

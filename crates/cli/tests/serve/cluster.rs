@@ -1,6 +1,7 @@
 //! `sayso serve --cluster`: several nodes as processes, with their journals in a Postgres server of their own.
 
 mod campaign;
+mod patroni;
 
 use std::fs::File;
 use std::process::{Child, Command, Output, Stdio};

@@ -62,7 +62,7 @@ const PEOPLE: [&str; 3] = ["ada", "ben", "marisol"];
 const MAX_FAILURES: u32 = 3;
 
 /// A question that nobody answers in time.
-const SHORT_QUESTION: &str = r#"{"action":"Send 5 euros to Ben.","consequence":"It cannot be undone.","irreversible":true,"risk_level":"high","timeout_seconds":10,"default_decision":"reject","summary_normal":"May I?","tool":"send","arguments":{"amount":"6.00"}}"#;
+pub(super) const SHORT_QUESTION: &str = r#"{"action":"Send 5 euros to Ben.","consequence":"It cannot be undone.","irreversible":true,"risk_level":"high","timeout_seconds":10,"default_decision":"reject","summary_normal":"May I?","tool":"send","arguments":{"amount":"6.00"}}"#;
 
 struct Campaign {
     random: SplitMix64,
@@ -83,15 +83,15 @@ struct Campaign {
 
 /// An agent with one session, a person who answers it, and what they know is stored.
 #[derive(Default)]
-struct Agent {
-    session: String,
+pub(super) struct Agent {
+    pub(super) session: String,
     subscription: String,
     first_event_id: String,
-    acknowledged: AcknowledgedState,
+    pub(super) acknowledged: AcknowledgedState,
 }
 
 impl Agent {
-    fn start((client, person): (&TestClient, &str)) -> Self {
+    pub(super) fn start((client, person): (&TestClient, &str)) -> Self {
         let subscription = client.subscribe(REPLY_CAPABILITIES);
         let mut stream = client.open_event_stream(&subscription, None);
         // Each agent acts for another person, so the sessions are in different shards.
@@ -107,7 +107,13 @@ impl Agent {
     }
 
     /// Works until the flag is set. After a failure, goes on with the next node.
-    fn work(&mut self, clients: &[TestClient], first: usize, is_over: &AtomicBool, count: &AtomicUsize) {
+    pub(super) fn work(
+        &mut self,
+        clients: &[TestClient],
+        first: usize,
+        is_over: &AtomicBool,
+        count: &AtomicUsize,
+    ) {
         let mut node = first;
         while !is_over.load(Ordering::SeqCst) {
             let before = self.acknowledged.events.len();
@@ -119,6 +125,12 @@ impl Agent {
             std::thread::sleep(STEP_PAUSE);
             count.fetch_add(self.acknowledged.events.len() - before, Ordering::SeqCst);
         }
+    }
+
+    /// Asserts that everything acknowledged is there once, and that a listener that resumes gets it once.
+    pub(super) fn assert_nothing_is_lost(&self, client: &TestClient) {
+        let Self { session, subscription, first_event_id, acknowledged } = self;
+        repeat(|| assert_acknowledged(client, session, subscription, first_event_id, acknowledged));
     }
 }
 
@@ -252,10 +264,10 @@ impl Campaign {
         self.accepts += accepts;
         rebalance(&self.primary, &mut self.nodes);
         let clients: Vec<_> = self.nodes.iter().map(TestNode::client).collect();
-        self.probes = Self::repeat(|| start_sessions(&clients[0], SHARDS));
-        self.agents = Self::repeat(|| clients.iter().zip(PEOPLE).map(Agent::start).collect());
+        self.probes = repeat(|| start_sessions(&clients[0], SHARDS));
+        self.agents = repeat(|| clients.iter().zip(PEOPLE).map(Agent::start).collect());
         for client in &clients {
-            self.unanswered.push(Self::repeat(|| {
+            self.unanswered.push(repeat(|| {
                 let session = client.start_session();
                 let path = format!("/agent/v1/sessions/{session}/confirmations");
                 let asked = client.post(&path, SHORT_QUESTION);
@@ -277,41 +289,43 @@ impl Campaign {
         let agents = std::mem::take(&mut self.agents);
         for (index, agent) in agents.iter().enumerate() {
             let client = self.nodes[(first + index) % 3].client();
-            let Agent { session, subscription, first_event_id, acknowledged } = agent;
-            Self::repeat(|| {
-                assert_acknowledged(&client, session, subscription, first_event_id, acknowledged);
-            });
+            agent.assert_nothing_is_lost(&client);
         }
         self.agents = agents;
-    }
-
-    /// Runs an action again if it fails, because on a busy machine, a node can lose its lease without a fault.
-    fn repeat<T>(action: impl Fn() -> T) -> T {
-        let mut failures = 0;
-        loop {
-            match catch_unwind(AssertUnwindSafe(&action)) {
-                Ok(result) => return result,
-                Err(failure) if failures == MAX_FAILURES => resume_unwind(failure),
-                Err(_) => failures += 1,
-            }
-            std::thread::sleep(Duration::from_secs(1));
-        }
     }
 
     /// Asserts that every question whose deadline has passed was decided once, with its default.
     fn check_deadlines(&self) {
         let client = self.nodes[0].client();
         for (session, token) in &self.unanswered {
-            Self::repeat(|| {
+            repeat(|| {
                 assert_eq!(client.get(&reply_path(session, token)).json_str("decision"), "reject");
             });
-            let announcements = format!(
-                "SELECT count(*) FROM sayso.event
-                 JOIN sayso.session ON session.shard = event.shard AND session.number = event.session
-                 WHERE session.id = '{session}' AND convert_from(body, 'UTF8') LIKE '%Nobody answered in time.%'"
-            );
+            let announcements = announcements_of_default(session);
             assert_eq!(self.primary.sql(&announcements), "1", "{token}");
         }
         assert!(!self.unanswered.is_empty());
     }
+}
+
+/// Runs an action again if it fails, because on a busy machine, a node can lose its lease without a fault.
+pub(super) fn repeat<T>(action: impl Fn() -> T) -> T {
+    let mut failures = 0;
+    loop {
+        match catch_unwind(AssertUnwindSafe(&action)) {
+            Ok(result) => return result,
+            Err(failure) if failures == MAX_FAILURES => resume_unwind(failure),
+            Err(_) => failures += 1,
+        }
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+/// Returns SQL that counts how often the default decision of the session's question was announced.
+pub(super) fn announcements_of_default(session: &str) -> String {
+    format!(
+        "SELECT count(*) FROM sayso.event
+         JOIN sayso.session ON session.shard = event.shard AND session.number = event.session
+         WHERE session.id = '{session}' AND convert_from(body, 'UTF8') LIKE '%Nobody answered in time.%'"
+    )
 }
