@@ -18,6 +18,7 @@ use super::database_journal::OwnershipEnd;
 use super::reload::Reloadable;
 #[cfg(feature = "postgres")]
 use super::{cluster_join, cluster_shards::NodeShards};
+#[cfg(feature = "postgres")]
 use crate::output::describe_io_error;
 
 /// The parts of a hub that come from its cluster. All are empty for a hub without a cluster.

@@ -14,11 +14,11 @@ pub(super) struct JournalOwnership {
 }
 
 /// How the ownership of a journal ends.
+#[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only journals in a database have owners"))]
 pub(super) enum OwnershipEnd {
     /// Another hub has taken the journal, or may have.
     Lost(String),
     /// An operator has asked the node of a cluster to give its shards away.
-    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only a cluster has nodes"))]
     GivenAway,
 }
 
