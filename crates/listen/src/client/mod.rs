@@ -213,6 +213,19 @@ mod tests {
             subscription_request(&preferences, false, &first),
             r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"sayso-listen","capabilities":{"max_events_per_second":5,"preferred_verbosity":"terse","languages":["yo"],"supports_confirmation_reply":true,"supports_clarification_reply":true,"coalesce_boundaries":["sentence","completion"],"supported_conformance_levels":[1,2,3],"supported_extensions":["urn:sayso:context:v1"],"sayso":{"handoffs":true}}}"#
         );
+        let resuming = SubscribeContext {
+            after_event_id: Some("evt_1".to_owned()),
+            wants_positions: true,
+            ..SubscribeContext::default()
+        };
+        let request = subscription_request(&preferences, false, &resuming);
+        assert!(
+            request.contains(r#""sayso":{"handoffs":true,"positions":true,"after":"evt_1"}"#),
+            "{request}"
+        );
+        let over_sse = SubscribeContext { wants_positions: false, ..resuming };
+        let request = subscription_request(&preferences, false, &over_sse);
+        assert!(request.contains(r#""sayso":{"handoffs":true,"after":"evt_1"}"#), "{request}");
         let minimal = SubscribeContext { requests_minimum: true, ..first };
         assert_eq!(
             subscription_request(&preferences, true, &minimal),
