@@ -1,7 +1,7 @@
 //! Describes tool calls in words for a person.
 //!
 //! The actual command, file and change are read aloud. Characters that could hide or reorder text are replaced with
-//! their code points and announced ([`harmless`]), secrets are removed, and long texts keep their beginning and their end.
+//! their code points and announced ([`sanitize`]), secrets are removed, and long texts keep their beginning and their end.
 //! None of this changes what is executed.
 
 pub mod sanitize;
