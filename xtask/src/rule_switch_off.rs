@@ -1,5 +1,5 @@
-//! Runs every rule's cases with that rule switched off. Its cases must then be valid, because a case that is reported
-//! anyway does not show that its rule is checked.
+//! Runs every rule's cases with that rule switched off. Each case must then be valid, or break only the rules that its
+//! `otherwise` lists. A case that reports anything else does not show that its rule is checked.
 
 use std::path::Path;
 use std::process::Command;

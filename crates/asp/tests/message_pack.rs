@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 const LIMIT: usize = 1 << 20;
 
-/// JSON texts as our own writer writes them.
+/// Random JSON values.
 fn json() -> impl Strategy<Value = serde_json::Value> {
     let leaf = prop_oneof![
         Just(serde_json::Value::Null),
@@ -59,7 +59,7 @@ proptest! {
 }
 
 #[test]
-fn types_that_json_does_not_have_are_refused() {
+fn data_that_is_not_one_json_value_within_the_limit_is_refused() {
     use MessagePackError::{
         InvalidKey, InvalidNumber, NotUtf8, TooDeep, TooLong, TooShort, TrailingBytes, UnsupportedType,
     };

@@ -1,6 +1,6 @@
 //! Checks every cell of the transition table against a second, independent table (D1).
 //!
-//! `transition_table/expected.txt` was written by hand from the page and our decisions. Here it is compared with
+//! `transition_table/expected.txt` was written by hand from npayload's page about the state machine and from our decisions. Here it is compared with
 //! [`PROTOCOL_TABLE`] for every combination of the facts that matter in either table.
 
 mod expectation;
@@ -43,7 +43,7 @@ fn every_cell_matches_the_expectation_file() {
 }
 
 #[test]
-fn with_listed_only_exactly_the_performatives_on_the_page_are_allowed() {
+fn listed_only_allows_exactly_the_performatives_on_the_page() {
     // The page's list "Allowed Performatives Per State". INFORM in INVITED is added, because row 2 needs it (D2).
     let page = [
         (State::Idle, "PROPOSE"),
@@ -139,7 +139,7 @@ fn every_mutation_of_a_row_is_detected() {
 }
 
 #[test]
-fn errors_in_the_expectation_file_name_their_line() {
+fn each_error_in_the_expectation_file_gives_its_line() {
     let cell = "CLOSE     either                              -> to CLOSED\n";
     let index = EXPECTED.find(cell).unwrap();
     let line = EXPECTED[..index].lines().count() + 1;

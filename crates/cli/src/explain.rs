@@ -64,7 +64,7 @@ fn describe(rule: Rule) -> String {
         ),
     ];
     if !rule.alias_ids().is_empty() {
-        lines.push(format!("The same rule: {}.", rule.alias_ids().join(", ")));
+        lines.push(format!("Other ids of this rule: {}.", rule.alias_ids().join(", ")));
     }
     if !rule.decision_ids().is_empty() {
         lines.push(format!("docs/decisions.md explains: {}.", rule.decision_ids().join(", ")));

@@ -80,7 +80,7 @@ pub struct HubLimits {
     /// Maximum size of a manifest that an agent publishes, signed or not, in bytes; at most
     /// [`MAX_SIGNED_BYTES`](aaep::manifest::MAX_SIGNED_BYTES).
     pub manifest_bytes: usize,
-    /// Maximum number of open tools in one session. The same maximum applies to open outputs, open questions and producers.
+    /// Maximum number of open tools in one session. The same maximum applies to open outputs and to open questions.
     pub open_items_per_session: usize,
     /// Limits for questions.
     pub questions: consent::ConsentLimits,

@@ -47,7 +47,7 @@ fn t1_a_forged_reply_has_no_effect_and_is_recorded_like_a_valid_one() {
 }
 
 #[test]
-fn t1_the_token_that_replies_decides_and_not_its_name() {
+fn t1_a_reply_is_attributed_by_access_token_and_not_by_name() {
     let mut harness = HubHarness::new();
     let with_token = |principal: Principal, token: &str| Principal {
         name: "ada".into(),

@@ -144,7 +144,7 @@ impl JournalWriter {
 }
 
 fn parse<T>(body: &[u8], parse: impl Fn(&str) -> Result<T, RecordError>) -> Result<T, RecordError> {
-    let text = std::str::from_utf8(body).map_err(|_| RecordError("is not UTF-8 and"))?;
+    let text = std::str::from_utf8(body).map_err(|_| RecordError("is not UTF-8"))?;
     parse(text)
 }
 
@@ -230,8 +230,8 @@ impl WriterThread {
         }
     }
 
-    /// Writes all batches in one commit. If that is not possible, writes each on its own, so that one bad batch does not fail
-    /// the others.
+    /// Writes all batches in one commit. If a batch conflicts with what is stored, writes each on its own, so that it does not fail
+    /// the others. After any other error, all of them fail.
     fn write(&mut self, appends: Vec<(PreparedBatch, oneshot::Sender<Result<(), JournalError>>)>) {
         if appends.is_empty() {
             return;

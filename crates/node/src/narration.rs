@@ -1,4 +1,5 @@
-//! What a person hears about a session: each step of the negotiation, in order, while the node goes on.
+//! What a person hears about a session: each step of the negotiation, in order. The node does not wait for
+//! the hub.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,7 @@ use crate::session::{SessionHandle, SessionState};
 /// The delays between attempts to reach the hub.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 /// How long the node tries to report the end of a session to a hub that does not answer.
-const MAX_DELAY_OF_END: Duration = Duration::from_hours(1);
+const END_REPORT_TIMEOUT: Duration = Duration::from_hours(1);
 /// Number of messages that are reported again after a restart. The hub ignores those that it knows.
 const MESSAGES_AFTER_RESTART: usize = 2;
 /// Maximum length of somebody else's text in one sentence, in characters.
@@ -58,7 +59,7 @@ impl Node {
             ReceiveOutcome::Accepted { .. } => {
                 self.narrate_body(handle, state, &id, &message.envelope.body, false);
             }
-            // A message that lost a race is not worth hearing about: the agent sends it again.
+            // A message that lost a race is not announced: it had no effect, and the agent may send it again.
             ReceiveOutcome::RolledBack { refusal, .. } if refusal.code != RejectCode::StaleHead => {
                 let reason = one_line(&refusal.reason, MAX_TEXT_CHARS);
                 self.tell_progress(handle, &id, |phrases, name| phrases.refused_by_peer(name, &reason));
@@ -278,7 +279,7 @@ impl Node {
                 Err(error) => {
                     let since = *failing_since.get_or_insert_with(tokio::time::Instant::now);
                     tracing::debug!(target: "sayso::log", kind = "asp.narration_failed", session = %handle.info.id, %error);
-                    if handle.hub_session.is_ending() && since.elapsed() > MAX_DELAY_OF_END {
+                    if handle.hub_session.is_ending() && since.elapsed() > END_REPORT_TIMEOUT {
                         handle.hub_session.clear();
                     }
                     tokio::time::sleep(backoff.delay()).await;
@@ -443,8 +444,8 @@ fn offer(phrases: &dyn Phrases, subject: &str, terms: &RawJson) -> String {
     }
 }
 
-/// Finds the price in the terms of an offer: `price`, `total` or `amount`, as a text, a number, or an object with `amount` and
-/// `currency`.
+/// Finds the price in the terms of an offer: `price`, `total` or `amount`. It is a string or a number with `currency` beside it, or
+/// an object with `amount` (or `value`) and `currency`. The currency may be missing.
 fn price(terms: &RawJson) -> Option<(Amount, Option<Currency>)> {
     let mut tape = Tape::default();
     let doc = tape.read(terms.as_str()).ok()?;

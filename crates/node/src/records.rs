@@ -87,7 +87,7 @@ pub(crate) enum NodeRecord {
 
 /// Why a stored fact cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the stored record {0} is malformed")]
+#[error("the stored record {0}")]
 pub(crate) struct RecordError(pub(crate) &'static str);
 
 impl SessionInfo {
@@ -101,7 +101,7 @@ impl SessionInfo {
     }
 
     pub(crate) fn parse(id: SessionId, json: &str) -> Result<Self, RecordError> {
-        let malformed = || RecordError("of a session");
+        let malformed = || RecordError("of a session is malformed");
         let mut tape = Tape::default();
         let doc = tape.read(json).map_err(|_| malformed())?;
         let root = doc.root();
@@ -157,7 +157,7 @@ impl SessionRecord {
     }
 
     pub(crate) fn parse(json: &str) -> Result<Self, RecordError> {
-        let malformed = || RecordError("of a session's event");
+        let malformed = || RecordError("of a session's event is malformed");
         let mut tape = Tape::default();
         let doc = tape.read(json).map_err(|_| malformed())?;
         let (kind, value) = doc.root().members().next().ok_or_else(malformed)?;
@@ -282,7 +282,7 @@ impl NodeRecord {
     }
 
     pub(crate) fn parse(json: &str) -> Result<Self, RecordError> {
-        let malformed = || RecordError("of the node");
+        let malformed = || RecordError("of the node is malformed");
         let mut tape = Tape::default();
         let doc = tape.read(json).map_err(|_| malformed())?;
         let (kind, value) = doc.root().members().next().ok_or_else(malformed)?;

@@ -7,7 +7,7 @@ from run_claude_agent import TOOL_PREFIX, change, sdk_tool
 
 from sayso.claude_agent import gate_options, narrate
 
-#: The names that the gate sees.
+#: The prefix of a tool's name as the gate sees it.
 GATED_PREFIX = TOOL_PREFIX
 
 

@@ -1,8 +1,8 @@
 /**
  * A model that follows a script in its prompt: `SCRIPT:[…]`, a list of steps. A step is a text and the calls that follow it.
  *
- * It speaks the chat completions API and the Anthropic Messages API, with and without streaming. It keeps no state: the step is the
- * number of answers of the model that the request contains.
+ * It speaks the chat completions API and the Anthropic Messages API, with and without streaming. It keeps no state: the number of
+ * the model's messages in the request selects the step.
  */
 
 import { createServer, type Server, type ServerResponse } from "node:http";

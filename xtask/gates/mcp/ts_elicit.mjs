@@ -25,7 +25,7 @@ function serve() {
   });
 }
 
-/** Listens to the hub, and answers each clarification with the next answer. Without one, it does not answer. */
+/** Listens to the hub, and answers each clarification with the next answer. */
 async function listen(hub, answers) {
   const post = (path, body) =>
     fetch(`${hub}${path}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });

@@ -1,4 +1,4 @@
-//! `cargo xtask gates`: the gates with the real programs that they are made for.
+//! `cargo xtask gates`: tests each gate with the real programs that it is made for.
 
 mod acp;
 mod harness;
@@ -7,7 +7,7 @@ mod otlp;
 
 use crate::stage::{Plan, StageLane};
 
-/// The gates that `cargo xtask test` runs. The installations of the others are large.
+/// The gates that `cargo xtask test` runs. The other programs take too much space to install in every run.
 pub(crate) const REPRESENTATIVE: [&str; 4] = ["claude", "mcp", "acp", "otlp"];
 
 /// Adds the stages of all gates, or of one. Returns whether there is such a gate.

@@ -8,7 +8,7 @@ use super::pattern::{
 use super::{REDACTED, find_secrets};
 use crate::json::{self, JsonWriter};
 
-/// Texts that show each pattern, and texts without secrets. The description contains what the redactor makes of them.
+/// Texts that show each pattern, and texts without secrets. The table also contains their redacted forms.
 const EXAMPLES: [&str; 44] = [
     "key sk-abcdefghij1234567890XYZ.",
     "pk-abcdefghij1234567890 and rk-abcdefghij1234567890",

@@ -87,9 +87,9 @@ impl VerdictComparison {
                 is_inside(&finding.pointer, &pointer)
                     || !finding.pointer.is_empty() && is_inside(&pointer, &finding.pointer)
             };
-            // The schema rejects every type in full form. One of the two full forms is valid (C-A3), the other is
-            // accepted only on receipt (C-A4). So the schema's error at /type proves nothing, and only its other
-            // errors are compared.
+            // The schema rejects every type in full form. There are two full forms: the URI in the specification's
+            // text is valid (C-A3), and the URI in the context file is accepted only on receipt (C-A4). So the
+            // schema's error at /type proves nothing, and only its other errors are compared.
             let is_full_form_type = pointer == "/type" && document["type"] != compact_type(document);
             if !is_full_form_type && !findings.iter().any(covers_error) {
                 self.add_unexplained(

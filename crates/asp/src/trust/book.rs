@@ -86,7 +86,7 @@ impl TrustBook {
         })
     }
 
-    /// Returns whether an endorsement of this time, or a later one of the same endorser, counts for the peer.
+    /// Returns whether the book already holds an endorsement of the peer by this endorser, made at this time or later.
     pub fn has_endorsement(&self, peer: &AgentUri, endorser: &AgentUri, at: UnixMillis) -> bool {
         let history = self.history(peer);
         history.endorsements.iter().any(|known| known.endorser == *endorser && known.at >= at)

@@ -26,7 +26,7 @@ behaviours! {
     REQUEST_SERVED: "AAEP-5.4-1" Error "a request that can be served must be answered with subscription.accepted";
     REQUEST_CHECKED: "AAEP-5.2.1-1" Error "a request without a required member must not be accepted";
     VERSION_REFUSED: "AAEP-5.5.3-1" Error "a request for an unknown major version must be rejected with version_unsupported";
-    SIGNATURE_REFUSED: "AAEP-5.3.1.12-1" Error "without a signed manifest, a request that accepts nothing else must be rejected with manifest_signature_required";
+    SIGNATURE_REFUSED: "AAEP-5.3.1.12-1" Error "a producer without a signed manifest must reject a request that demands one, with manifest_signature_required";
     CRITICAL_DELIVERED: "AAEP-5.5.4-1" Error "a critical event must reach every subscription, whatever its filters and its rate";
     RENEGOTIATION_ANSWERED: "AAEP-5.7-1" Error "subscription.renegotiate must be answered";
     MANIFEST_PUBLISHED: "AAEP-9.5.1-6" Error "a producer of level 3 must publish its manifest";

@@ -4,7 +4,7 @@
 //! - `questions`: what replies do (level 2).
 //! - `test_agent`: the agent that gives the check something to hear, with `--agent`.
 //! - `conversation`: one subscription. Everything that was exchanged is checked with the rules of `sayso validate`.
-//! - `behaviour`: requirements that no recording shows alone.
+//! - `behaviour`: requirements that a recording alone cannot show to be met.
 //! - `report`: the findings, and which parts were checked.
 
 pub(crate) mod behaviour;
@@ -202,7 +202,11 @@ impl EventCheck<'_> {
         self.report.add(main, 1, CheckOutcome::Done);
         if self.level >= 2 {
             if questions.all.is_empty() {
-                self.report.skip("questions", 2, "no agent asked anything; --agent asks");
+                self.report.skip(
+                    "questions",
+                    2,
+                    "no agent asked a question; with --agent, the check asks one itself",
+                );
             }
             self.report.add(silent, 2, CheckOutcome::Done);
         }
@@ -345,7 +349,7 @@ fn report_agent_result(main: &mut Conversation, result: &AgentResult) {
     if result.was_consent_ignored {
         main.report(Behaviour::REPLY_HONOURED, "a question that was accepted was refused to the agent");
     }
-    if result.was_silence_consent {
+    if result.was_silence_taken_as_consent {
         main.report(Behaviour::LATE_REPLY_IGNORED, "a question that nobody answered in time was granted");
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn run(command: &ClusterCommand) -> Result<ExitStatus, CommandError> 
         ClusterCommand::Drain(arguments) => drain(arguments),
         ClusterCommand::Rebalance(arguments) => {
             arguments.open()?.request_rebalance().map_err(|error| error.to_string())?;
-            print_stderr("The nodes distribute the shards with their next heartbeats.");
+            print_stderr("The nodes redistribute the shards with their next heartbeats.");
             Ok(ExitStatus::Success)
         }
     }

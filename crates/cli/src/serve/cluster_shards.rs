@@ -14,9 +14,9 @@ use super::core_factory::CoreFactory;
 use super::database_journal::OwnershipEnd;
 use crate::output::print_stderr;
 
-/// How long a node that stops waits until other nodes have taken its shards.
+/// How long a stopping node waits for other nodes to take its shards.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long it then waits until it is removed from the table. If the database does not answer, its entry ends by itself.
+/// How long it then waits to be removed from the table. If the database does not answer, its entry ends by itself.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The shards of a node.
@@ -113,7 +113,7 @@ impl NodeShards {
         let _ = tokio::time::timeout(LEAVE_TIMEOUT, left).await;
     }
 
-    /// Whether every shard runs on another node, or there is no other node.
+    /// Whether every shard runs on another node or, if there is no other node, none runs here.
     fn has_given_all_away(&self) -> bool {
         let table = self.table.borrow();
         let is_elsewhere = |entry: &cluster::ShardEntry| {
@@ -203,8 +203,8 @@ struct LocalShard {
 
 impl LocalShard {
     async fn run(self, mut steps: UnboundedReceiver<ShardStep>, stopped: UnboundedSender<u16>) {
-        // Whether the member was told to start the shard, and has not been told that it has stopped. Each start is
-        // followed by one report.
+        // Whether the shard has been started at the member's request, and the member has not yet been told that it has
+        // stopped. Each start is followed by one report.
         let mut is_started = false;
         while let Some(step) = steps.recv().await {
             match step {

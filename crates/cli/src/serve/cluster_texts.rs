@@ -52,7 +52,7 @@ fn shared_secret<K>(
         if let Some(text) = texts.read(name, None).map_err(|error| error.to_string())? {
             let secret = base64url::decode(&text.content).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
             let key = secret.as_ref().and_then(&to_key);
-            return key.ok_or_else(|| format!("the text {name} in the database is not a key"));
+            return key.ok_or_else(|| format!("the entry {name} in the database is not a valid key"));
         }
         let mut secret = [0; 32];
         SystemRandom.fill(&mut secret);

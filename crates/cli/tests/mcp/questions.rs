@@ -42,7 +42,7 @@ fn a_call_is_made_only_after_a_yes_to_server_tool_and_arguments() {
 }
 
 #[test]
-fn annotations_only_tighten_without_the_operators_trust() {
+fn untrusted_annotations_can_only_add_questions() {
     let hub = HubProcess::start_in_memory();
     let mut listener = Listener::connect(&hub);
     // The server says that all its tools only read.
@@ -223,7 +223,7 @@ fn a_call_that_needs_input_is_asked_about_once() {
     gate.send(&call(3, "a", json!({"inputResponses": {}, "requestState": "forged"})));
     listener.answer("reject");
     refusal(&gate.answer(3));
-    // The real retry does not. It is the same call for listeners, which is only done now.
+    // The real retry needs no other yes. To listeners, it is still the same call, which completes only now.
     gate.send(&call(4, "a", retry.clone()));
     assert_eq!(gate.answer(4)["result"]["content"][0]["text"], "input done");
     let completed = loop {

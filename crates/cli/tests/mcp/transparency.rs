@@ -97,7 +97,7 @@ fn a_narrated_call_of_a_trusted_tool_passes_unchanged_and_is_heard_without_secre
     let invoked = listener.wait_for("tool.invoked");
     assert_eq!(invoked["tool"], "files.read");
     assert!(!invoked.to_string().contains("hunter2"), "{invoked}");
-    assert_eq!(invoked["summary_normal"], "Using read of files.");
+    assert_eq!(invoked["summary_normal"], "Using the tool read of files.");
     let completed = listener.wait_for("tool.completed");
     assert_eq!(
         (completed["status"].as_str(), completed["summary_normal"].as_str()),
@@ -105,8 +105,8 @@ fn a_narrated_call_of_a_trusted_tool_passes_unchanged_and_is_heard_without_secre
     );
     assert!(gate.seen_raw().ends_with(line));
     // A tool that fails is announced as failed.
-    let folder_trust = "[servers.files]\nallow = [\"fail\"]\n";
-    let mut gate = Gate::start_trusting(Some(&hub), folder_trust, &[]);
+    let trust_in_fail = "[servers.files]\nallow = [\"fail\"]\n";
+    let mut gate = Gate::start_trusting(Some(&hub), trust_in_fail, &[]);
     gate.list_tools();
     gate.call(1, "fail", &json!({}));
     gate.answer(1);

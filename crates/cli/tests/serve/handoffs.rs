@@ -1,4 +1,4 @@
-//! Hand-offs with the real binary: over HTTP and WebSocket, in the terminal, with and without the right, and across a restart.
+//! Hand-offs with the real binary: over HTTP and WebSocket, in the terminal, with and without permission to take over, and across a restart.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use testing::terminal::{AgentSession, ListenProcess};
 
 use super::agent_websocket::AgentWebSocket;
 
-const TAKES: &str = r#"{"supports_confirmation_reply":true,"supports_clarification_reply":true,"supported_conformance_levels":[1,2,3],"sayso":{"handoffs":true}}"#;
+const HANDOFF_CAPABILITIES: &str = r#"{"supports_confirmation_reply":true,"supports_clarification_reply":true,"supported_conformance_levels":[1,2,3],"sayso":{"handoffs":true}}"#;
 
 /// Returns the body of a hand-off to this target.
 fn body(target: &str) -> String {
@@ -39,7 +39,7 @@ fn answer(client: &TestClient, kind: &str, subscription: &str, token: &str) {
         "timestamp": now.to_string(), "note": "Hello.",
     });
     let response = client.post("/aaep/v1/replies", &message.to_string());
-    assert_eq!((response.status, response.body.as_str()), (204, ""), "the response tells nothing");
+    assert_eq!((response.status, response.body.as_str()), (204, ""), "the response reveals nothing");
 }
 
 fn next_of_type(stream: &mut EventStream, kind: &str) -> Value {
@@ -89,7 +89,7 @@ fn only_a_receiver_takes_over_even_after_a_restart() {
     assert!(listed.contains("receiver"), "{listed}");
     let mut hub = deployment.start_hub();
     let client = |hub: &HubProcess, token: &str| hub.client().with_bearer(token);
-    let subscriptions = [&ada, &ben].map(|token| client(&hub, token).subscribe(TAKES));
+    let subscriptions = [&ada, &ben].map(|token| client(&hub, token).subscribe(HANDOFF_CAPABILITIES));
     let [mut ada_stream, mut ben_stream] = [(&ada, 0), (&ben, 1)]
         .map(|(token, index): (_, usize)| client(&hub, token).open_event_stream(&subscriptions[index], None));
     let session = client(&hub, &bank)
@@ -130,7 +130,7 @@ fn only_a_receiver_takes_over_even_after_a_restart() {
 #[test]
 fn an_agent_on_a_websocket_is_notified_of_the_outcome() {
     let hub = HubProcess::start_in_memory();
-    let subscription = hub.client().subscribe(TAKES);
+    let subscription = hub.client().subscribe(HANDOFF_CAPABILITIES);
     let mut agent = AgentWebSocket::open(&hub);
     let session = agent.start_session();
     let mut params: Value = serde_json::from_str(&body("escalation_queue")).unwrap();
@@ -214,7 +214,7 @@ fn without_the_right_a_person_hears_a_handoff_but_cannot_take_it() {
     let lines = person.read_until("handoff: Hand-off 2 from bank");
     assert!(!lines.iter().any(|line| line.contains("A-17")), "{lines:#?}");
     assert_eq!(outcome(&agent, &session, &token), json!({"status": "pending"}));
-    let subscription = hub.client().with_bearer(&ben).subscribe(TAKES);
+    let subscription = hub.client().with_bearer(&ben).subscribe(HANDOFF_CAPABILITIES);
     assert_ne!(subscription, "");
     let plain = hub.client().with_bearer(&ben).subscribe(REPLY_CAPABILITIES);
     answer(&hub.client().with_bearer(&ben), "acknowledge", &plain, &token);

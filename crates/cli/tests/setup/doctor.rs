@@ -249,8 +249,16 @@ fn doctor_lists_servers_without_sayso_and_other_copies_of_sayso() {
         home.read(".cursor/mcp.json").replacen("\"files\"", "\"later\": {\"command\": \"y\"}, \"files\"", 1);
     home.write(".cursor/mcp.json", &wrapped);
     let output = home.run(&["doctor"]);
-    assert!(output.stdout.contains("ok: MCP servers of Cursor: files through sayso."), "{}", output.stdout);
-    assert!(output.stdout.contains("note: MCP servers of Cursor: later without sayso."), "{}", output.stdout);
+    assert!(
+        output.stdout.contains("ok: MCP servers of Cursor: connected through sayso: files."),
+        "{}",
+        output.stdout
+    );
+    assert!(
+        output.stdout.contains("note: MCP servers of Cursor: not connected through sayso: later."),
+        "{}",
+        output.stdout
+    );
     assert!(!output.stdout.contains("No agent is connected"), "{}", output.stdout);
     home.add_program("sayso", "exit 0");
     assert_eq!(home.run(&["setup", "gemini", "--project"]).exit_code, 0);

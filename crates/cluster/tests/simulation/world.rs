@@ -22,7 +22,7 @@ pub(super) struct World {
     pub(super) processes: Vec<Process>,
     /// The end of the time during which the database does not answer.
     database_down_until: Duration,
-    /// Whether single messages are lost or delayed.
+    /// Whether individual messages are lost or delayed.
     pub(super) is_network_faulty: bool,
     events: BTreeMap<(Duration, u64), Event>,
     last_event: u64,

@@ -87,7 +87,7 @@ fn check_hooks(
         let file = harness.hook_file(&doctor.folders, scope);
         findings.push(Finding::ok(format!("{name} is set up, in {}.{version}", file.display())));
     }
-    findings.extend(outdated_programs(doctor, &name, &repair, &state.programs));
+    findings.extend(other_copies(doctor, &name, &repair, &state.programs));
     let limits = limits(harness, state.gate.as_deref());
     findings.extend(limits.into_iter().map(|limit| Finding::note(format!("{name}: {limit}"))));
     findings
@@ -112,7 +112,7 @@ fn switched_off(
             let managed = &doctor.managed_claude_settings;
             match forbids_user_hooks(managed) {
                 Ok(true) => problems.push(format!(
-                    "{name}: your administrator allows no hooks of users, in {}.",
+                    "{name}: your administrator does not allow users' hooks (see {}).",
                     managed.display()
                 )),
                 Ok(false) => {}
@@ -165,7 +165,7 @@ fn program_problems(doctor: &Doctor, name: &str, repair: &str, programs: &[Strin
 }
 
 /// Returns notes about programs that are a different copy of sayso.
-fn outdated_programs(doctor: &Doctor, name: &str, repair: &str, programs: &[String]) -> Vec<Finding> {
+fn other_copies(doctor: &Doctor, name: &str, repair: &str, programs: &[String]) -> Vec<Finding> {
     let found = programs.iter().filter_map(|program| doctor.search_path.find(program));
     let others = found.filter(|path| !program_search::is_same_file(path, &doctor.program));
     others
@@ -209,15 +209,15 @@ fn check_servers(doctor: &Doctor, client: McpClient, scope: &SetupScope) -> Vec<
     let problems = program_problems(doctor, &name, &repair, &programs);
     let mut findings: Vec<_> = problems.into_iter().map(Finding::problem).collect();
     if findings.is_empty() {
-        findings.push(Finding::ok(format!("{name}: {} through sayso.", wrapped.join(", "))));
+        findings.push(Finding::ok(format!("{name}: connected through sayso: {}.", wrapped.join(", "))));
     }
     if !direct.is_empty() {
         findings.push(Finding::note(format!(
-            "{name}: {} without sayso. {repair} to change that.",
+            "{name}: not connected through sayso: {}. {repair} to change that.",
             direct.join(", ")
         )));
     }
-    findings.extend(outdated_programs(doctor, &name, &repair, &programs));
+    findings.extend(other_copies(doctor, &name, &repair, &programs));
     findings
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn read_line(reader: &mut impl BufRead, max_bytes: usize) -> io::Resu
     }
 }
 
-/// Passes the next part of a line that is too long to `part`. Returns whether more of it follows.
+/// Passes to `part` the next piece of a line that exceeds the limit. Returns whether more of it follows.
 pub(crate) fn read_next_part(reader: &mut impl BufRead, part: &mut dyn FnMut(&[u8])) -> bool {
     let (used, is_complete) = match reader.fill_buf() {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => return true,

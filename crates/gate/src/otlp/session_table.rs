@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bounded_number_of_reports_is_remembered_for_each_owner() {
+    fn a_bounded_number_of_reports_is_remembered_and_owners_are_kept_apart() {
         let owner: Arc<str> = Arc::from("a");
         let mut seen = SeenReports::new(2);
         for number in [1, 2, 2, 3] {

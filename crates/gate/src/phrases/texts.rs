@@ -197,7 +197,7 @@ phrases! {
     TOOL_OPERATOR: "Your trust file says that you want to be asked about this tool.", "Su archivo de confianza dice que usted quiere que se le pregunte por esta herramienta.", "Fáìlì ìgbẹ́kẹ̀lé rẹ sọ pé o fẹ́ kí a bi ọ́ nípa irinṣẹ́ yìí.";
     TOOL_CHANGED: "The description of this tool has changed since it was last allowed, so it may now do something else.", "La descripción de esta herramienta ha cambiado desde que se permitió, así que ahora puede hacer otra cosa.", "Àlàyé irinṣẹ́ yìí ti yí padà láti ìgbà tí a gbà á láyè, nítorí náà ó lè ṣe ohun mìíràn báyìí.";
     TOOL_STOPPED: "You stopped this server's work before. With a yes, it continues.", "Antes usted detuvo el trabajo de este servidor. Con un sí, continúa.", "O ti dá iṣẹ́ ẹ̀rọ olùpèsè yìí dúró tẹ́lẹ̀. Bí o bá sọ pé bẹ́ẹ̀ni, yóò máa bá a lọ.";
-    USING: "Using {}.", "Usando {}.", "Ó ń lo {}.";
+    USING: "Using the tool {}.", "Usando la herramienta {}.", "Ó ń lo irinṣẹ́ {}.";
     FINISHED: "It has finished.", "Ha terminado.", "Ó ti parí iṣẹ́.";
     FINISHED_WITH: "It has finished: {}", "Ha terminado: {}", "Ó ti parí iṣẹ́: {}";
     WAS_CANCELLED: "it was cancelled", "se canceló", "a fagi lé e";

@@ -24,7 +24,7 @@ pub(super) struct ManifestRegistry {
     configured: BTreeMap<Arc<str>, Arc<AgentManifest>>,
     /// The manifests that agents sent.
     from_agents: BTreeMap<Arc<str>, Arc<AgentManifest>>,
-    /// The keys whose signature makes a manifest of an agent verified.
+    /// The keys that the operator trusts. An agent's manifest that is signed with one of them is verified.
     keys: Option<TrustedKeys>,
     /// The hub's origin, such as `https://hub.example`, if it is known.
     origin: Option<Box<str>>,
@@ -68,8 +68,8 @@ pub(super) struct ManifestChange {
 }
 
 impl Core {
-    /// Sets what the hub needs to publish manifests: its origin, the keys whose signature makes a manifest of an agent
-    /// verified, and the manifests that the operator configured. Call it before the first turn.
+    /// Sets what the hub needs to publish manifests: its origin, the keys that the operator trusts to sign agents' manifests,
+    /// and the manifests that the operator configured. Call it before the first turn.
     pub fn set_manifests(
         &mut self,
         origin: Option<String>,

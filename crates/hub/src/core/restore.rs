@@ -16,7 +16,7 @@ use journal::{DamageLocation, JournalError, Position};
 use seal::{Digest, UnixMillis};
 
 use super::questions::status_of;
-use super::resume_from::ResumeFrom;
+use super::sayso_capabilities::SaysoCapabilities;
 use super::sessions::LiveSession;
 use super::subscription::{LiveSubscription, PreviousTerms, role_of, shaping_terms};
 use super::{Core, PostCommit, TurnContext};
@@ -213,12 +213,12 @@ impl LiveSubscription {
     /// Creates a subscription with the terms of a `subscription.accepted` message.
     pub(super) fn from_accepted(principal: &Principal, accepted_json: &str) -> Option<Self> {
         let mut accepted = parse_accepted(accepted_json)?;
-        let resume_from = ResumeFrom::take_from(&mut accepted.honored_capabilities);
+        let sayso = SaysoCapabilities::take_from(&mut accepted.honored_capabilities);
         let terms = terms_of(&accepted)?;
-        let takes_handoffs = resume_from.takes_handoffs && principal.role.can_take_handoffs();
+        let takes_handoffs = sayso.takes_handoffs && principal.role.can_take_handoffs();
         let id = accepted.subscription_id.clone();
         let mut subscription = Self::new(id, principal, terms, accepted_json, takes_handoffs);
-        subscription.resume_after = resume_from.after;
+        subscription.resume_after = sayso.after;
         Some(subscription)
     }
 }

@@ -9,7 +9,7 @@ use aaep::negotiate::{Offer, Terms, answer_request};
 use aaep::shaping::ShapingTerms;
 use seal::{Digest, UnixMillis};
 
-use super::resume_from::ResumeFrom;
+use super::sayso_capabilities::SaysoCapabilities;
 use super::{Core, OwnedEntry, PostCommit, TurnContext};
 use crate::command::{HubReply, LimitReached, MalformedRequest, TurnOutput};
 use crate::delivery::{CloseReason, Frame};
@@ -90,26 +90,26 @@ impl Core {
         let id =
             SubscriptionId::generate(&mut |bytes: &mut [u8]| bytes.copy_from_slice(&random[..bytes.len()]));
         let offer = self.offer_to(principal);
-        let mut resume_from = ResumeFrom::take_from(&mut request.capabilities);
-        resume_from.after = resume_from.after.filter(|after| self.can_resume_after(after));
-        resume_from.takes_handoffs &= principal.role.can_take_handoffs();
+        let mut sayso = SaysoCapabilities::take_from(&mut request.capabilities);
+        sayso.after = sayso.after.filter(|after| self.can_resume_after(after));
+        sayso.takes_handoffs &= principal.role.can_take_handoffs();
         match answer_request(&request, &offer, id.clone()) {
             Err(rejected) => rejection(rejected),
             Ok((mut accepted, terms)) => {
-                resume_from.grant(&mut accepted.honored_capabilities);
+                sayso.grant(&mut accepted.honored_capabilities);
                 self.questions.subscription_opened(&id, &principal.name);
                 let reply = HubReply::Subscribed {
                     accepted: Box::new(accepted),
-                    sends_resume_positions: resume_from.sends_resume_positions,
+                    sends_resume_positions: sayso.sends_resume_positions,
                 };
                 let accepted = reply.to_json().unwrap_or_default();
-                let takes_handoffs = resume_from.takes_handoffs;
+                let takes_handoffs = sayso.takes_handoffs;
                 let mut subscription =
                     LiveSubscription::new(id.clone(), principal, terms, &accepted, takes_handoffs);
                 // A subscription that nobody attaches to expires like one whose connection is lost.
                 let until = context.now.saturating_add(self.limits.attach_window_ms);
                 subscription.resume_deadline = Some(until);
-                subscription.resume_after = resume_from.after;
+                subscription.resume_after = sayso.after;
                 subscription.count = count;
                 self.resume_deadlines.insert((until, id.clone()));
                 self.staged.writes.push(OwnedEntry::SubscriptionOpened {

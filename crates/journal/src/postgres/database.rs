@@ -86,7 +86,7 @@ impl PostgresDatabase {
         &self.shared.settings
     }
 
-    /// Opens a connection and checks the server's settings, which another server may have after a failover.
+    /// Opens a connection and checks the server's settings: after a failover, it may be another server with other settings.
     pub(super) fn connect(&self) -> Result<Session, JournalError> {
         let database = self.clone();
         let task = self.shared.runtime.spawn(async move { database.connect_async().await });

@@ -134,7 +134,7 @@ impl JournalFixture for PostgresFixture {
         self.open(false)
     }
 
-    /// Takes the shard from the journal, which has released nothing.
+    /// Takes over the shard while the old journal still holds its lease, as after a crash.
     fn crash_and_reopen(&self, journal: Box<dyn Journal>) -> Box<dyn Journal> {
         let reopened = self.open(true);
         drop(journal);

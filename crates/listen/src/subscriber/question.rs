@@ -113,8 +113,8 @@ impl ListenerQuestion {
         is_dangerous && !self.call.as_ref().is_some_and(|call| call.is_bound)
     }
 
-    /// Whether the call is part of the question itself. If not, it is part of the details: it is too long, the action says the same, or
-    /// the action can be undone and its risk is not high.
+    /// Whether the question itself states the call. The details state it instead if the answer is not bound to it, if it is too long,
+    /// if the action says the same, or if the action can be undone and its risk is not high.
     pub(super) fn states_call(&self, call: &QuestionCall) -> bool {
         call.is_bound
             && call.is_short()

@@ -1,4 +1,4 @@
-//! QueryString parameters: only known ones, each at most once.
+//! Query parameters: only known ones, each at most once.
 
 use thiserror::Error;
 

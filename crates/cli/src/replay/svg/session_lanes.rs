@@ -45,7 +45,7 @@ pub(super) struct LaneItem {
     pub(super) outcome: Option<String>,
 }
 
-/// Characters of an output that name its bar.
+/// Number of characters of an output that are shown as the label of its bar.
 const OUTPUT_LABEL_CHARS: usize = 32;
 
 impl SessionLanes {
@@ -164,7 +164,7 @@ impl LaneItem {
         (self.end_ms, self.has_ended, self.result, self.outcome) = (Some(at_ms), true, result, outcome);
     }
 
-    /// Returns the name with the outcome, so that the result can be read without the mark.
+    /// Returns the name with the outcome, so that the result can be read without the symbol that `draw_mark` draws.
     pub(super) fn full_label(&self) -> String {
         match &self.outcome {
             Some(outcome) => format!("{}: {outcome}", self.label),

@@ -103,8 +103,9 @@ pub(super) fn describe_event(
         SessionEventBody::Clarification(question) => describe_clarification(question, texts),
         SessionEventBody::Handoff => describe_handoff(texts),
         _ => {
-            let kind =
-                texts.text("type").map_or_else(|| "without a type".to_owned(), |kind| short_name(&kind));
+            let kind = texts
+                .text("type")
+                .map_or_else(|| "without a type".to_owned(), |kind| format!("of type {}", short_name(&kind)));
             let mut out =
                 EventDescription::new(TimelineLane::Other, LaneChange::Instant, format!("An event {kind}."));
             out.add(texts.summary());

@@ -7,14 +7,15 @@ use super::texts::{DocumentTexts, short_name};
 use super::{LONG_WAIT_MS, LaneChange, SessionLabel, TimelineLane};
 use crate::svg_text::truncate;
 
-/// Maximum number of numbered sessions, of named agents and of tracked questions. Further ones are named by their ids.
+/// Maximum number of numbered sessions, of named agents and of tracked questions. Further sessions and
+/// questions are named by their ids, and further agents are not introduced.
 const MAX_TRACKED: usize = 65_536;
 
 /// Longer names are shortened and distinguished by a hash.
 const MAX_NAME_CHARS: usize = 128;
 
-/// The names of everything in a recording. Stores only hashes of untrusted names, so that long names use no more memory
-/// than short ones.
+/// The names of everything in a recording. Stores hashes and shortened labels of untrusted names, so that long names use no
+/// more memory than short ones.
 #[derive(Default)]
 pub(super) struct NameRegistry {
     hasher: RandomState,
@@ -154,7 +155,7 @@ impl NameRegistry {
         Some(self.question_label(token))
     }
 
-    /// Names a question or hand-off by its number, or by its token if it was not asked in this recording.
+    /// Names a question or hand-off by its number. One that was not asked in this recording is called a question, and named by its token.
     pub(super) fn question_label(&self, token: &str) -> String {
         match self.question(token) {
             Some(question) => question.name.clone(),

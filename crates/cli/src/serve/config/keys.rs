@@ -229,7 +229,7 @@ keys! {
     "hub.idempotency_key_characters": Count(16, 65_536) => Size(hub.idempotency_key_chars),
         "Maximum length of an idempotency key.";
     "hub.open_items_per_session": Count(1, 65_536) => Size(hub.open_items_per_session),
-        "Maximum number of open tools, of open outputs and of producers in one session, each counted separately. This limit also caps questions.open_per_session.";
+        "Maximum number of open tools, and of open outputs, in one session, each counted separately. This limit also caps questions.open_per_session.";
     "hub.lease": Time(100, 7 * DAY) => Millis(hub.lease_ms),
         "How long a session stays open after its agent was last heard from, unless the agent requests a different time when it starts the session.";
     "hub.max_lease": Time(100, 7 * DAY) => Millis(hub.max_lease_ms),

@@ -42,7 +42,7 @@ seal::defaults! {
         pub(super) cluster_node: Option<String> = None,
         /// Where this node listens for the other nodes.
         pub(super) cluster_listen: Option<SocketAddr> = None,
-        /// Where the other nodes reach this one, if not there.
+        /// Where the other nodes reach this one, if not at `cluster_listen`.
         pub(super) cluster_address: Option<String> = None,
         pub(super) tokens: Option<PathBuf> = None,
         pub(super) open: bool = false,
@@ -51,7 +51,7 @@ seal::defaults! {
         pub(super) trusted_proxies: Vec<String> = Vec::new(),
         pub(super) tls_cert: Option<PathBuf> = None,
         pub(super) tls_key: Option<PathBuf> = None,
-        /// The authorities of the clients' certificates.
+        /// The certificate authorities of client certificates.
         pub(super) tls_client_ca: Option<PathBuf> = None,
         pub(super) behind_proxy: bool = false,
         pub(super) unix: Option<PathBuf> = None,

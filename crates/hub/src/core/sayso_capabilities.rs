@@ -1,4 +1,4 @@
-//! Where a new subscription resumes, and whether it takes hand-offs: the extension `capabilities.sayso` of a request.
+//! sayso's own capabilities of a subscription, `capabilities.sayso`: where it resumes, and whether it takes hand-offs.
 //!
 //! A closed subscription cannot be resumed (C-C17). A client that opens a new subscription can name the event to resume
 //! after. The reply says whether the hub can resume there.
@@ -11,7 +11,7 @@ const EXTENSION_NAME: &str = "sayso";
 
 /// The extension's content: what the client requests, or what the hub grants.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct ResumeFrom {
+pub(super) struct SaysoCapabilities {
     /// Whether the hub sends resume positions, on transports that do not send an id with each event. The JSON member is
     /// `positions`.
     pub(super) sends_resume_positions: bool,
@@ -21,7 +21,7 @@ pub(super) struct ResumeFrom {
     pub(super) takes_handoffs: bool,
 }
 
-impl ResumeFrom {
+impl SaysoCapabilities {
     /// Takes the extension out of the AAEP capabilities.
     pub(super) fn take_from(capabilities: &mut Capabilities) -> Self {
         let Some(requested) = capabilities.other.take(EXTENSION_NAME) else { return Self::default() };
@@ -70,20 +70,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_true_requests_resume_positions_and_a_grant_round_trips() {
+    fn positions_are_requested_only_by_the_value_true_and_a_grant_can_be_read_back() {
         for (requested, sends_resume_positions) in
             [(r#"{"positions":true}"#, true), (r#"{"positions":1}"#, false), ("{}", false)]
         {
             let mut capabilities = Capabilities::new();
             capabilities.other.set(EXTENSION_NAME, RawJson::parse(requested).unwrap());
-            let resume_from = ResumeFrom::take_from(&mut capabilities);
+            let sayso_capabilities = SaysoCapabilities::take_from(&mut capabilities);
             assert_eq!(
-                resume_from,
-                ResumeFrom { sends_resume_positions, ..ResumeFrom::default() },
+                sayso_capabilities,
+                SaysoCapabilities { sends_resume_positions, ..SaysoCapabilities::default() },
                 "{requested}"
             );
-            resume_from.grant(&mut capabilities);
-            assert_eq!(ResumeFrom::take_from(&mut capabilities), resume_from, "{requested}");
+            sayso_capabilities.grant(&mut capabilities);
+            assert_eq!(SaysoCapabilities::take_from(&mut capabilities), sayso_capabilities, "{requested}");
         }
     }
 }
