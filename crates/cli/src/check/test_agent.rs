@@ -39,7 +39,7 @@ pub(super) struct AgentResult {
     /// Whether the question that the check accepted was refused.
     pub(super) was_consent_ignored: bool,
     /// Whether the question that nobody answered in time was granted.
-    pub(super) was_silence_consent: bool,
+    pub(super) was_silence_taken_as_consent: bool,
 }
 
 /// Connects to the hub.
@@ -96,7 +96,7 @@ pub(super) async fn run(
                 }
             }
             (1, Answer::Refused(_)) => result.was_consent_ignored = true,
-            (_, answer) => result.was_silence_consent = matches!(answer, Answer::Granted(_)),
+            (_, answer) => result.was_silence_taken_as_consent = matches!(answer, Answer::Granted(_)),
         }
         if !may_continue {
             handle_marks(&session, &mut commands).await?;
