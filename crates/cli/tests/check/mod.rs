@@ -133,7 +133,7 @@ fn the_result_is_also_printed_as_json() {
     let parts = summary["check"]["parts"].as_array().unwrap();
     let questions = parts.iter().find(|part| part["name"] == "questions").unwrap();
     assert_eq!(questions["is_checked"], false);
-    assert_eq!(questions["reason"], "no agent asked anything; --agent asks");
+    assert_eq!(questions["reason"], "no agent asked a question; with --agent, the check asks one itself");
     assert!(parts.iter().any(|part| part["name"] == "version" && part["errors"] == 0), "{parts:#?}");
     assert_eq!((output.exit_code, output.stderr.as_str()), (0, ""));
 }
