@@ -87,6 +87,8 @@ const CLIENT_ALONE: [&str; 7] =
     ["check", "--locked", "-p", "sayso", "--no-default-features", "--features", "client"];
 const EMBEDDED_ALONE: [&str; 7] =
     ["check", "--locked", "-p", "sayso", "--no-default-features", "--features", "embedded"];
+/// The command must also compile without the journal in Postgres.
+const WITHOUT_POSTGRES: [&str; 5] = ["check", "--locked", "-p", "sayso-cli", "--no-default-features"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -177,6 +179,7 @@ fn add_all_stages(plan: &mut Plan<'_>) {
     plan.cargo("examples in documentation", &[], &DOCUMENTATION_TESTS);
     plan.cargo("client alone", &[], &CLIENT_ALONE);
     plan.cargo("embedded alone", &[], &EMBEDDED_ALONE);
+    plan.cargo("without Postgres", &[], &WITHOUT_POSTGRES);
     // Fuzzing keeps all processors busy, which can make speech late.
     add_fuzz_stage(plan, &["speech"], fuzz::RUNS);
 }

@@ -61,7 +61,7 @@ pub(crate) fn run(command: &ClusterCommand) -> Result<ExitStatus, CommandError> 
 /// Why a command that needs Postgres cannot run.
 #[cfg(not(feature = "postgres"))]
 pub(crate) const WITHOUT_POSTGRES: &str =
-    "this sayso was built without Postgres; build it with --features postgres";
+    "this sayso was built without Postgres; build it with the feature postgres";
 
 #[cfg(feature = "postgres")]
 impl DatabaseArgs {

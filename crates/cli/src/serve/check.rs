@@ -81,7 +81,7 @@ pub(super) fn exposure_problems(config: &Config) -> Vec<String> {
         ),
         (
             config.database.is_some() && !cfg!(feature = "postgres"),
-            "journal: this sayso was built without Postgres; build it with --features postgres".to_owned(),
+            "journal: this sayso was built without Postgres; build it with the feature postgres".to_owned(),
         ),
     ];
     checks.into_iter().filter_map(|(applies, problem)| applies.then_some(problem)).collect()

@@ -116,7 +116,7 @@ pub(super) fn join(
     #[cfg(not(feature = "postgres"))]
     {
         let _ = (config, listener, internal_listener, tls);
-        Err("cluster: this sayso was built without Postgres; build it with --features postgres".to_owned())
+        Err("cluster: this sayso was built without Postgres; build it with the feature postgres".to_owned())
     }
 }
 
