@@ -1,0 +1,139 @@
+//! A listener that hears everything through all faults: it stays connected as long as it can, and otherwise resumes after the
+//! last event at another node.
+
+use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use testing::http::EventStream;
+
+use super::campaign::repeat;
+use super::*;
+
+/// Longer than a heartbeat of the hub (15 s), so that a stream without a node behind it is noticed.
+const READ_TIMEOUT: Duration = Duration::from_secs(40);
+
+const RECONNECT_PAUSE: Duration = Duration::from_millis(200);
+
+/// A listener on a thread of its own. It stops when it is dropped.
+pub(super) struct PersistentListener(Arc<Heard>);
+
+#[derive(Default)]
+struct Heard {
+    is_over: AtomicBool,
+    state: Mutex<HeardState>,
+}
+
+#[derive(Default)]
+struct HeardState {
+    /// The ids of the events of each session, in the order in which they arrived.
+    sessions: HashMap<String, Vec<String>>,
+    ids: HashSet<String>,
+    twice: Vec<String>,
+    resumes: usize,
+}
+
+impl PersistentListener {
+    /// Subscribes at the first of these nodes. Returns when the stream is open, because only what happens later is delivered.
+    pub(super) fn start(clients: Vec<TestClient>) -> Self {
+        let subscription = repeat(|| clients[0].subscribe(REPLY_CAPABILITIES));
+        let stream = repeat(|| clients[0].open_event_stream(&subscription, None));
+        let heard = Arc::<Heard>::default();
+        let shared = heard.clone();
+        std::thread::spawn(move || shared.listen(stream, &clients, &subscription));
+        Self(heard)
+    }
+
+    /// Waits until all these events of the session were heard. Asserts that each was heard once, in this order.
+    pub(super) fn assert_heard(&self, session: &str, expected: &[String]) {
+        let deadline = Instant::now() + 2 * TIMEOUT;
+        loop {
+            let missed: Vec<usize> = {
+                let state = self.0.state.lock().unwrap();
+                let events = expected.iter().enumerate();
+                events.filter(|(_, id)| !state.ids.contains(*id)).map(|(index, _)| index).collect()
+            };
+            if missed.is_empty() {
+                break;
+            }
+            let total = expected.len();
+            assert!(
+                Instant::now() < deadline,
+                "the listener missed {missed:?} of {total} events of {session}"
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let state = self.0.state.lock().unwrap();
+        assert!(state.twice.is_empty(), "heard twice: {:?}", state.twice);
+        let wanted: HashSet<&String> = expected.iter().collect();
+        let heard = state.sessions.get(session).map(Vec::as_slice).unwrap_or_default();
+        let heard: Vec<_> = heard.iter().filter(|id| wanted.contains(id)).collect();
+        assert_eq!(
+            heard,
+            expected.iter().collect::<Vec<_>>(),
+            "the events of {session} came in another order"
+        );
+    }
+
+    /// Returns how often the listener has resumed.
+    pub(super) fn resumes(&self) -> usize {
+        self.0.state.lock().unwrap().resumes
+    }
+}
+
+impl Drop for PersistentListener {
+    fn drop(&mut self) {
+        // The thread notices it with its next line.
+        self.0.is_over.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Heard {
+    fn listen(&self, mut stream: EventStream, clients: &[TestClient], subscription: &str) {
+        let mut position = String::new();
+        let mut node = 0;
+        loop {
+            stream.set_read_timeout(READ_TIMEOUT);
+            let mut id = String::new();
+            while let Ok(Some(line)) = stream.try_next_line() {
+                if self.is_over.load(Ordering::SeqCst) {
+                    return;
+                }
+                if let Some(event_id) = line.strip_prefix("id: ") {
+                    event_id.clone_into(&mut id);
+                } else if let Some(data) = line.strip_prefix("data: ") {
+                    // The last line of a lost connection may be incomplete.
+                    let Ok(event) = serde_json::from_str::<serde_json::Value>(data) else { break };
+                    self.note(&event);
+                    position.clone_from(&id);
+                }
+            }
+            stream = loop {
+                if self.is_over.load(Ordering::SeqCst) {
+                    return;
+                }
+                node += 1;
+                let client = &clients[node % clients.len()];
+                let last_event_id = (!position.is_empty()).then_some(position.as_str());
+                let open = || client.open_event_stream(subscription, last_event_id);
+                if let Ok(opened) = catch_unwind(AssertUnwindSafe(open)) {
+                    break opened;
+                }
+                std::thread::sleep(RECONNECT_PAUSE);
+            };
+            self.state.lock().unwrap().resumes += 1;
+        }
+    }
+
+    fn note(&self, event: &serde_json::Value) {
+        let (Some(id), Some(session)) = (event["event_id"].as_str(), event["session_id"].as_str()) else {
+            return;
+        };
+        let mut state = self.state.lock().unwrap();
+        if !state.ids.insert(id.to_owned()) {
+            state.twice.push(id.to_owned());
+        }
+        state.sessions.entry(session.to_owned()).or_default().push(id.to_owned());
+    }
+}
