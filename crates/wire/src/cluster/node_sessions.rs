@@ -347,8 +347,8 @@ mod tests {
             ]
         };
         let connection = AgentConnectionId(1);
-        let on_connection = commands()
-            .map(|command| HubCommand::OnConnection { connection, command: Box::new(command) });
+        let on_connection =
+            commands().map(|command| HubCommand::OnConnection { connection, command: Box::new(command) });
         for command in commands().into_iter().chain(on_connection) {
             let name = format!("{command:?}");
             assert_eq!(answer(command).await, (MessageKind::Outputs, Some(HubReply::Forbidden)), "{name}");
