@@ -21,6 +21,8 @@ mod otlp;
 pub(crate) mod personal;
 mod reload;
 mod shard_journals;
+#[cfg(feature = "postgres")]
+pub(crate) mod shared_settings;
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;

@@ -9,7 +9,8 @@ use super::error_mapping::from_postgres;
 use crate::JournalError;
 
 /// An SQL expression for all the settings, as one text.
-pub(super) const SETTINGS: &str = "concat_ws(' ', current_setting('fsync'), current_setting('full_page_writes'),
+pub(super) const SETTINGS: &str =
+    "concat_ws(' ', current_setting('fsync'), current_setting('full_page_writes'),
      current_setting('synchronous_commit'), current_setting('synchronous_standby_names'))";
 
 /// Returns the query that [`commit`] expects at the end of a statement. `fence` is the part that checks the ownership and the
