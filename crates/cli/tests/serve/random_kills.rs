@@ -16,8 +16,8 @@ use testing::messages::REPLY_CAPABILITIES;
 pub(super) struct AcknowledgedState {
     /// The ids of published events, except those of calls.
     pub(super) events: Vec<String>,
-    /// The ids of all published events, in the order of the session.
-    pub(super) all_events: Vec<String>,
+    /// The ids of the events of calls.
+    pub(super) call_events: Vec<String>,
     /// Questions whose acceptance was acknowledged.
     accepted: Vec<String>,
     /// Questions that nobody answered.
@@ -115,9 +115,7 @@ pub(super) fn run_step(
         r#"{"type":"aaep:agent.progress.updated","progress":{"percent":5},"summary_normal":"Working."}"#;
     let published = client.try_send("POST", &path("events"), progress).and_then(served)?;
     assert_eq!(published.status, 200, "{published:?}");
-    let ids = event_ids(&published)?;
-    acknowledged.all_events.extend(ids.iter().cloned());
-    acknowledged.events.extend(ids);
+    acknowledged.events.extend(event_ids(&published)?);
     let amount = acknowledged.events.len();
     if amount.is_multiple_of(4) {
         let asked = client.try_send("POST", &path("confirmations"), &question(amount)).and_then(served)?;
@@ -139,13 +137,13 @@ pub(super) fn run_step(
         let called = client.try_send("POST", &path("events"), &call).and_then(served)?;
         assert_eq!(called.status, 200, "{called:?}");
         acknowledged.spent.push((token, amount));
-        acknowledged.all_events.extend(event_ids(&called)?);
+        acknowledged.call_events.extend(event_ids(&called)?);
         let done = format!(
             r#"{{"type":"aaep:agent.tool.completed","tool":"send","tool_call_id":"call_{amount}","status":"success","summary_normal":"Sent."}}"#
         );
         let done = client.try_send("POST", &path("events"), &done)?;
         if done.status == 200 {
-            acknowledged.all_events.extend(event_ids(&done)?);
+            acknowledged.call_events.extend(event_ids(&done)?);
         }
     }
     Some(())

@@ -30,6 +30,10 @@ struct HeardState {
     /// The ids of the events of each session, in the order in which they arrived.
     sessions: HashMap<String, Vec<String>>,
     ids: HashSet<String>,
+    /// Events that have come without a position since the last position, because they have overtaken others.
+    without_position: HashSet<String>,
+    /// Those of them that may come again, because the listener has resumed.
+    repeatable: HashSet<String>,
     twice: Vec<String>,
     resumes: usize,
 }
@@ -82,6 +86,18 @@ impl PersistentListener {
     }
 }
 
+impl HeardState {
+    fn note_position(&mut self) {
+        self.without_position.clear();
+        self.repeatable.clear();
+    }
+
+    fn note_resume(&mut self) {
+        self.resumes += 1;
+        self.repeatable.extend(self.without_position.drain());
+    }
+}
+
 impl Drop for PersistentListener {
     fn drop(&mut self) {
         // The thread notices it with its next line.
@@ -95,18 +111,26 @@ impl Heard {
         let mut node = 0;
         loop {
             stream.set_read_timeout(READ_TIMEOUT);
-            let mut id = String::new();
+            let (mut id, mut event) = (None, None);
             while let Ok(Some(line)) = stream.try_next_line() {
                 if self.is_over.load(Ordering::SeqCst) {
                     return;
                 }
-                if let Some(event_id) = line.strip_prefix("id: ") {
-                    event_id.clone_into(&mut id);
+                if let Some(new_id) = line.strip_prefix("id: ") {
+                    id = Some(new_id.to_owned());
                 } else if let Some(data) = line.strip_prefix("data: ") {
                     // The last line of a lost connection may be incomplete.
-                    let Ok(event) = serde_json::from_str::<serde_json::Value>(data) else { break };
-                    self.note(&event);
-                    position.clone_from(&id);
+                    let Ok(data) = serde_json::from_str::<serde_json::Value>(data) else { break };
+                    event = Some(data);
+                } else if line.is_empty() {
+                    // An empty line ends a block. A block may have an id without an event, or an event without an id.
+                    if let Some(event) = event.take() {
+                        self.note(&event, id.is_some());
+                    }
+                    if let Some(id) = id.take() {
+                        position = id;
+                        self.state.lock().unwrap().note_position();
+                    }
                 }
             }
             stream = loop {
@@ -122,18 +146,22 @@ impl Heard {
                 }
                 std::thread::sleep(RECONNECT_PAUSE);
             };
-            self.state.lock().unwrap().resumes += 1;
+            self.state.lock().unwrap().note_resume();
         }
     }
 
-    fn note(&self, event: &serde_json::Value) {
+    fn note(&self, event: &serde_json::Value, has_position: bool) {
         let (Some(id), Some(session)) = (event["event_id"].as_str(), event["session_id"].as_str()) else {
             return;
         };
         let mut state = self.state.lock().unwrap();
-        if !state.ids.insert(id.to_owned()) {
+        if state.ids.insert(id.to_owned()) {
+            state.sessions.entry(session.to_owned()).or_default().push(id.to_owned());
+        } else if !state.repeatable.remove(id) {
             state.twice.push(id.to_owned());
         }
-        state.sessions.entry(session.to_owned()).or_default().push(id.to_owned());
+        if !has_position {
+            state.without_position.insert(id.to_owned());
+        }
     }
 }

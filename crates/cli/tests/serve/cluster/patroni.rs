@@ -75,7 +75,7 @@ fn nothing_acknowledged_is_lost_when_patroni_promotes_the_standby() {
         resume_unwind(failure);
     }
     wait_until_ready();
-    listener.assert_heard(&agent.session, &agent.acknowledged.all_events);
+    agent.assert_heard_by(&listener);
     database.wait_for_standby();
     for client in &clients {
         agent.assert_nothing_is_lost(client);
