@@ -365,7 +365,7 @@ impl LoadedConfig {
                 self.origin("cluster")
             ));
         }
-        for name in ["cluster_node", "cluster_listen", "cluster_address", "cluster_drain_delay"] {
+        for name in ["cluster_node", "cluster_listen", "cluster_address"] {
             if !config.cluster && *self.origin(name) != ValueOrigin::Default {
                 messages.push(format!("{}: it has no effect without --cluster", self.origin(name)));
             }
