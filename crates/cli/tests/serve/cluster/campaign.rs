@@ -184,6 +184,9 @@ impl Campaign {
             "1000000",
             "--hub-total-questions-per-minute",
             "1000000",
+            // The listener must hear each event. One that is far behind gets only the latest progress.
+            "--delivery-merge-threshold",
+            "9000",
         ]);
         let nodes = start_nodes(&primary, &["a", "b", "c"], &arguments);
         let listener = PersistentListener::start(nodes.iter().map(TestNode::client).collect());
