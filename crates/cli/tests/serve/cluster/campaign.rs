@@ -377,7 +377,7 @@ const COUNT_CALLS: &str = "
 WITH event AS (
     SELECT shard, session, position, at, convert_from(body, 'UTF8')::jsonb AS body FROM sayso.event),
 calls AS (
-    SELECT shard, session, position, at, body->>'tool_call_id' AS call FROM event
+    SELECT shard, session, position, at, body->'extensions'->'sayso'->>'action_digest' AS call FROM event
     WHERE body->>'type' = 'aaep:agent.tool.invoked'),
 accepted AS (
     SELECT question.shard, question.session, asked.position, decided, spent, convert_from(question.call, 'UTF8') AS call
