@@ -17,16 +17,16 @@ const READ_TIMEOUT: Duration = Duration::from_secs(40);
 const RECONNECT_PAUSE: Duration = Duration::from_millis(200);
 
 /// A listener on a thread of its own. It stops when it is dropped.
-pub(super) struct PersistentListener(Arc<Heard>);
+pub(super) struct PersistentListener(Arc<ListenerThread>);
 
 #[derive(Default)]
-struct Heard {
+struct ListenerThread {
     is_over: AtomicBool,
-    state: Mutex<HeardState>,
+    state: Mutex<ListenerRecord>,
 }
 
 #[derive(Default)]
-struct HeardState {
+struct ListenerRecord {
     /// The ids of the events of each session, in the order in which they arrived.
     sessions: HashMap<String, Vec<String>>,
     ids: HashSet<String>,
@@ -43,7 +43,7 @@ impl PersistentListener {
     pub(super) fn start(clients: Vec<TestClient>) -> Self {
         let subscription = repeat(|| clients[0].subscribe(REPLY_CAPABILITIES));
         let stream = repeat(|| clients[0].open_event_stream(&subscription, None));
-        let heard = Arc::<Heard>::default();
+        let heard = Arc::<ListenerThread>::default();
         let shared = heard.clone();
         std::thread::spawn(move || shared.listen(stream, &clients, &subscription));
         Self(heard)
@@ -86,7 +86,7 @@ impl PersistentListener {
     }
 }
 
-impl HeardState {
+impl ListenerRecord {
     fn note_position(&mut self) {
         self.without_position.clear();
         self.repeatable.clear();
@@ -105,7 +105,7 @@ impl Drop for PersistentListener {
     }
 }
 
-impl Heard {
+impl ListenerThread {
     fn listen(&self, mut stream: EventStream, clients: &[TestClient], subscription: &str) {
         let mut position = String::new();
         let mut node = 0;
