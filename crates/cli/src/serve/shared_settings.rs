@@ -27,7 +27,8 @@ impl SharedSettings {
     }
 
     fn to_text(&self) -> String {
-        self.0.iter().map(|(name, value)| format!("{name} = {value}\n")).collect()
+        let lines: Vec<_> = self.0.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        lines.join("\n")
     }
 
     /// Returns the names of the settings that differ. A setting that only one version of sayso has does not count.
