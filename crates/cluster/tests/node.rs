@@ -96,7 +96,7 @@ fn a_lease_counts_from_when_the_renewal_was_sent() {
     let answer = Answer::Heartbeat { renewed: vec![ShardId(0)], table: table(Vec::new()) };
     node.handle(Input::Answer(id, answer), at(2));
     // Without another renewal, the shard stops when the lease ends.
-    let just_before = at(1) + LEASE - Duration::from_millis(1);
+    let just_before = at(6) + Duration::from_millis(999);
     node.handle(Input::Timeout, just_before);
     assert!(!stops(&mut node));
     node.handle(Input::Timeout, at(1) + LEASE);
