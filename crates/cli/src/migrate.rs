@@ -257,7 +257,10 @@ mod with_postgres {
         texts: &FolderTexts,
         was_interrupted: bool,
     ) -> Result<Option<ImportReport>, JournalError> {
-        database.fix_shard_count(Some(count), count)?;
+        let configured = i32::from(count);
+        if let Some(stored) = database.shard_count()?.filter(|stored| *stored != configured) {
+            return Err(JournalError::ShardCount { stored, configured });
+        }
         let owner =
             ShardOwner { name: format!("sayso migrate, process {}", std::process::id()), address: None };
         let lease =

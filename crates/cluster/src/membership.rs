@@ -189,14 +189,6 @@ impl Membership {
         &self.table
     }
 
-    /// Returns until when the lease of a shard certainly lasts, if this node owns it.
-    pub fn lease_end(&self, shard: ShardId) -> Option<Duration> {
-        match self.holdings.get(&shard)? {
-            Holding::Owned { valid_until, .. } | Holding::Stopping { valid_until, .. } => Some(*valid_until),
-            Holding::Lost | Holding::Releasing { .. } => None,
-        }
-    }
-
     /// Returns the next action to perform.
     pub fn next_action(&mut self) -> Option<Action> {
         self.actions.pop_front()

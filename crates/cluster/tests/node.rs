@@ -82,6 +82,11 @@ fn owner() -> (Membership, LeaseToken) {
     (node, token)
 }
 
+/// Returns whether the node stops its shard.
+fn stops(node: &mut Membership) -> bool {
+    actions(node).iter().any(|action| matches!(action, Action::Stop { .. }))
+}
+
 #[test]
 fn a_lease_counts_from_when_the_renewal_was_sent() {
     let (mut node, token) = owner();
@@ -90,7 +95,12 @@ fn a_lease_counts_from_when_the_renewal_was_sent() {
     assert!(matches!(query, Query::Heartbeat { renew, .. } if renew == [(ShardId(0), token)]));
     let answer = Answer::Heartbeat { renewed: vec![ShardId(0)], table: table(Vec::new()) };
     node.handle(Input::Answer(id, answer), at(2));
-    assert_eq!(node.lease_end(ShardId(0)), Some(at(1) + LEASE));
+    // Without another renewal, the shard stops when the lease ends.
+    let just_before = at(6) + Duration::from_millis(999);
+    node.handle(Input::Timeout, just_before);
+    assert!(!stops(&mut node));
+    node.handle(Input::Timeout, at(1) + LEASE);
+    assert!(stops(&mut node));
 }
 
 #[test]
@@ -102,7 +112,8 @@ fn a_paused_owner_stops_before_it_looks_at_the_answers_that_wait() {
     node.handle(Input::Answer(id, Answer::Heartbeat { renewed: vec![ShardId(0)], table }), at(60));
     let stop = Action::Stop { shard: ShardId(0), reason: StopReason::LeaseEnded };
     assert_eq!(actions(&mut node).first(), Some(&stop));
-    assert_eq!(node.lease_end(ShardId(0)), None);
+    node.handle(Input::Timeout, at(60) + LEASE);
+    assert!(!stops(&mut node), "the lease was not renewed");
 }
 
 #[test]
@@ -126,7 +137,7 @@ fn a_refused_commit_of_an_earlier_acquisition_changes_nothing() {
     let (mut node, token) = owner();
     let earlier = LeaseToken { number: token.number - 1, ..token };
     node.handle(Input::CommitRefused(ShardId(0), earlier), at(1));
-    assert!(node.lease_end(ShardId(0)).is_some());
+    assert!(!stops(&mut node));
 }
 
 #[test]
@@ -139,7 +150,7 @@ fn a_heartbeat_from_before_the_acquisition_does_not_end_it() {
     // The database performed this heartbeat before the acquisition.
     let answer = Answer::Heartbeat { renewed: Vec::new(), table: table(vec![free_shard(0)]) };
     node.handle(Input::Answer(heartbeat, answer), at(1));
-    assert!(node.lease_end(ShardId(0)).is_some());
+    assert!(!stops(&mut node));
 }
 
 #[test]

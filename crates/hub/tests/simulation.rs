@@ -1,16 +1,15 @@
 //! The real hub in a simulated world with random actions and failures. Nothing may be lost, duplicated, reordered, or
 //! done without consent.
 //!
-//! A failure prints its seed. `PROPERTY_SEED` selects another range of seeds, and `PROPERTY_TIMES` multiplies the number
-//! of runs. The same values always run the same seeds.
+//! A failure prints its seed. `PROPERTY_SEED` sets the first seed, so the printed seed repeats the failure, and
+//! `PROPERTY_TIMES` multiplies the number of runs. The same values always run the same seeds.
 
 mod actors;
 mod ledger;
 mod listener;
 mod world;
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-
+use testing::property::{seeds, with_seed};
 use world::SimulatedWorld;
 
 #[test]
@@ -24,13 +23,8 @@ fn hundreds_of_listeners_survive_random_failures() {
 }
 
 fn run_seeds(count: u64, run: impl Fn(u64)) {
-    let number = |name| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok()).unwrap_or(1);
-    let first = number("PROPERTY_SEED").wrapping_mul(1_000_003);
-    for seed in first..first + count * number("PROPERTY_TIMES") {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(seed))) {
-            eprintln!("the seed is {seed}");
-            resume_unwind(panic);
-        }
+    for seed in seeds(count) {
+        with_seed(seed, || run(seed));
     }
 }
 

@@ -41,6 +41,7 @@ pub mod property;
 pub mod published_data;
 pub mod random;
 pub mod scripted_model;
+mod stall;
 pub mod tcp_link;
 #[cfg(unix)]
 pub mod terminal;

@@ -11,7 +11,9 @@ use std::thread;
 
 use tempfile::TempDir;
 
-/// Forwards connections to a server. It can withhold the server's answers, refuse connections, and cut all of them.
+use crate::stall::Stall;
+
+/// Forwards connections to a server. It can withhold the server's answers, stall, refuse connections, and cut all of them.
 pub struct Proxy {
     folder: TempDir,
     state: Arc<State>,
@@ -23,6 +25,7 @@ struct State {
     server: Mutex<PathBuf>,
     withholds_answers: AtomicBool,
     refuses_connections: AtomicBool,
+    stall: Stall,
     connections: Mutex<Vec<UnixStream>>,
     withheld: Mutex<Sender<()>>,
 }
@@ -37,6 +40,7 @@ impl Proxy {
             server: Mutex::new(server.to_owned()),
             withholds_answers: AtomicBool::new(false),
             refuses_connections: AtomicBool::new(false),
+            stall: Stall::default(),
             connections: Mutex::default(),
             withheld: Mutex::new(sender),
         });
@@ -58,12 +62,23 @@ impl Proxy {
 
     /// Withholds every answer from the server from now on, on the present connections. Requests still arrive.
     pub fn withhold_answers(&self) {
+        while self.withheld.try_recv().is_ok() {}
         self.state.withholds_answers.store(true, Ordering::SeqCst);
     }
 
     /// Waits until the server has sent an answer that was withheld.
     pub fn wait_until_withheld(&self) {
         self.withheld.recv().unwrap();
+    }
+
+    /// Holds back what both sides send from now on, also on new connections. Connections stay open.
+    pub fn stall(&self) {
+        self.state.stall.begin();
+    }
+
+    /// Forwards what was held back. So a request can arrive long after its sender has given it up.
+    pub fn end_stall(&self) {
+        self.state.stall.end();
     }
 
     /// Cuts all connections and forwards new ones again.
@@ -94,10 +109,17 @@ impl State {
         let clone = |stream: &UnixStream| stream.try_clone().unwrap();
         self.connections.lock().unwrap().extend([clone(&client), clone(&server)]);
         let (from_client, to_server) = (clone(&client), clone(&server));
-        thread::spawn(move || copy(from_client, to_server, |_| true));
+        let state = self.clone();
+        thread::spawn(move || {
+            copy(from_client, to_server, |_| {
+                state.stall.wait_until_over();
+                true
+            });
+        });
         let state = self.clone();
         thread::spawn(move || {
             copy(server, client, |_| {
+                state.stall.wait_until_over();
                 let withholds = state.withholds_answers.load(Ordering::SeqCst);
                 if withholds {
                     let _ = state.withheld.lock().unwrap().send(());

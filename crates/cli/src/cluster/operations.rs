@@ -11,6 +11,7 @@ use super::{ClusterCommand, DatabaseArgs, DrainArgs, StatusArgs};
 use crate::ExitStatus;
 use crate::file::CommandError;
 use crate::output::{print_stderr, print_stdout, printable};
+use crate::serve::shared_settings::SharedSettings;
 
 /// How often the table is read while a node drains.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -42,8 +43,12 @@ pub(crate) fn open_database(address: &str) -> Result<PostgresDatabase, String> {
 }
 
 fn status(arguments: &StatusArgs) -> Result<ExitStatus, CommandError> {
-    let table = arguments.database.open()?.read().map_err(|error| error.to_string())?;
-    let text = if arguments.json { to_json(&table) + "\n" } else { to_text(&table) };
+    let cluster = arguments.database.open()?;
+    let table = cluster.read().map_err(|error| error.to_string())?;
+    let settings = cluster.settings().map_err(|error| error.to_string())?;
+    let differences = differing_settings(&settings);
+    let text =
+        if arguments.json { to_json(&table, &differences) + "\n" } else { to_text(&table, &differences) };
     let printed = print_stdout(&text);
     let has_free_shard = table.shards.iter().any(ShardEntry::is_free);
     Ok(printed.max(if has_free_shard { ExitStatus::Negative } else { ExitStatus::Success }))
@@ -89,7 +94,26 @@ fn state_of(node: &NodeEntry) -> &'static str {
     }
 }
 
-fn to_text(table: &TableSnapshot) -> String {
+/// The settings of a node that differ from those of the first node, by name.
+struct DifferingSettings {
+    node: String,
+    first: String,
+    keys: Vec<String>,
+}
+
+/// Compares the settings of the live nodes, which must be the same.
+fn differing_settings(nodes: &[(String, String)]) -> Vec<DifferingSettings> {
+    let Some(((first, text), others)) = nodes.split_first() else { return Vec::new() };
+    let expected = SharedSettings::parse(text);
+    let compare = |(node, text): &(String, String)| {
+        let settings = SharedSettings::parse(text);
+        let keys: Vec<String> = settings.differences(&expected).into_iter().map(str::to_owned).collect();
+        (!keys.is_empty()).then(|| DifferingSettings { node: node.clone(), first: first.clone(), keys })
+    };
+    others.iter().filter_map(compare).collect()
+}
+
+fn to_text(table: &TableSnapshot, differences: &[DifferingSettings]) -> String {
     let mut text = String::new();
     for node in &table.nodes {
         let _ = writeln!(
@@ -99,6 +123,15 @@ fn to_text(table: &TableSnapshot) -> String {
             state_of(node),
             owned_by(table, &node.name),
             printable(&node.address)
+        );
+    }
+    for DifferingSettings { node, first, keys } in differences {
+        let _ = writeln!(
+            text,
+            "warning: settings of node {} differ from those of node {}: {}",
+            printable(node),
+            printable(first),
+            printable(&keys.join(", "))
         );
     }
     for shard in &table.shards {
@@ -113,7 +146,7 @@ fn to_text(table: &TableSnapshot) -> String {
     text
 }
 
-fn to_json(table: &TableSnapshot) -> String {
+fn to_json(table: &TableSnapshot, differences: &[DifferingSettings]) -> String {
     write_object(|writer| {
         writer.key("nodes").array(|writer| {
             for node in &table.nodes {
@@ -124,6 +157,12 @@ fn to_json(table: &TableSnapshot) -> String {
                     writer
                         .key("shards")
                         .integer(i64::try_from(owned_by(table, &node.name)).unwrap_or(i64::MAX));
+                    let keys = differences.iter().find(|differing| differing.node == node.name);
+                    writer.key("differing_settings").array(|writer| {
+                        for key in keys.map(|differing| differing.keys.as_slice()).unwrap_or_default() {
+                            writer.text(key);
+                        }
+                    });
                 });
             }
         });

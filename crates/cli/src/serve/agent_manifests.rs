@@ -40,6 +40,27 @@ pub(super) fn load(config: &Config) -> Result<ConfiguredManifests, String> {
     Ok(ConfiguredManifests { documents, keys })
 }
 
+/// Returns digests of the content of the manifests and of the keys, so that the nodes of a cluster can compare them.
+#[cfg(feature = "postgres")]
+pub(super) fn digests(config: &Config) -> Result<[(String, String); 2], String> {
+    let digest = |paths: Vec<PathBuf>| -> Result<String, String> {
+        let mut digests = Vec::new();
+        for path in paths {
+            let bytes = std::fs::read(&path)
+                .map_err(|error| format!("cannot read {}: {}", path.display(), describe_io_error(&error)))?;
+            digests.push(seal::Digest::of(&bytes).to_string());
+        }
+        digests.sort();
+        Ok(match digests.len() {
+            0 => String::new(),
+            count => format!("{count} files, {}", seal::Digest::of(digests.concat().as_bytes())),
+        })
+    };
+    let manifests = config.manifests.as_deref().map(manifest_files).transpose()?.unwrap_or_default();
+    let keys = config.manifest_keys.clone().into_iter().collect();
+    Ok([("manifests.folder".to_owned(), digest(manifests)?), ("manifests.keys".to_owned(), digest(keys)?)])
+}
+
 fn manifest_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let list = || -> std::io::Result<Vec<PathBuf>> {
         let mut files = Vec::new();

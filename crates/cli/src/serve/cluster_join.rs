@@ -18,6 +18,7 @@ use wire::{Access, AuthPolicy, HttpServer, HttpService, ServiceOutcome, ServiceR
 use super::cluster_texts::ClusterTexts;
 use super::config::Config;
 use super::database_journal::{database_settings, shard_map};
+use super::shared_settings::SharedSettings;
 use crate::hub_args::{build_runtime, wait_for_signal};
 use crate::output::{describe_io_error, print_stderr};
 
@@ -87,7 +88,22 @@ async fn open_and_join(config: &Config, internal_address: &str) -> Result<Joined
             ));
         }
     }
+    compare_settings(config, &database, &name).await?;
     Ok(JoinedNode { member, name, database: database.settings().to_string(), shards, texts })
+}
+
+/// Stores the settings of this node, and warns if another node has different ones.
+async fn compare_settings(config: &Config, database: &PostgresDatabase, node: &str) -> Result<(), String> {
+    let settings = SharedSettings::of(config)?;
+    let (database, node) = (database.clone(), node.to_owned());
+    let publish = move || match ClusterTable::open_existing(&database)? {
+        Some(table) => settings.publish(&table, &node),
+        None => Ok(()),
+    };
+    if let Err(error) = tokio::task::spawn_blocking(publish).await.map_err(|error| error.to_string())? {
+        print_stderr(&format!("warning: cannot compare the settings of the nodes: {error}"));
+    }
+    Ok(())
 }
 
 type OpenedDatabase = (PostgresDatabase, ClusterTable, ShardMap, ClusterTexts);

@@ -23,6 +23,7 @@ const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) struct NodeShards {
     name: String,
     member: ClusterMember,
+    router: ShardRouter,
     table: watch::Receiver<TableSnapshot>,
     /// One queue for each shard, so that what happens to it happens in order.
     queues: Vec<UnboundedSender<ShardStep>>,
@@ -72,7 +73,7 @@ impl NodeShards {
         let queues: Vec<_> = (0..shards).map(start_queue).collect();
         let table = member.table();
         let places = vec![None; queues.len()];
-        let mut node = Self { name, member, table, queues, places, stopped };
+        let mut node = Self { name, member, router: router.clone(), table, queues, places, stopped };
         node.update_places();
         node
     }
@@ -93,8 +94,10 @@ impl NodeShards {
         }
     }
 
-    /// Gives all shards away, and waits until other nodes have taken them, if there are any.
-    pub(super) async fn drain(&mut self) {
+    /// Gives all shards away, and waits until other nodes have taken them, if there are any. Then forwards requests until the
+    /// delay since the call is over, or `end_delay` completes.
+    pub(super) async fn drain(&mut self, delay: Duration, end_delay: impl Future<Output = ()>) {
+        let delay = tokio::time::sleep(delay);
         self.member.drain();
         let drained = async {
             while !self.has_given_all_away() {
@@ -104,6 +107,15 @@ impl NodeShards {
             }
         };
         let _ = tokio::time::timeout(DRAIN_TIMEOUT, drained).await;
+        let follow_shards = async {
+            while self.next_event().await.is_some() {}
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = delay => {}
+            () = end_delay => {}
+            () = follow_shards => {}
+        }
     }
 
     /// Leaves the cluster.
@@ -174,6 +186,7 @@ impl NodeShards {
     fn update_places(&mut self) {
         let table = self.table.borrow_and_update();
         for entry in &table.shards {
+            self.router.set_epoch(entry.shard.0, u64::try_from(entry.epoch).unwrap_or(0));
             let shard = usize::from(entry.shard.0);
             let (Some(queue), Some(known)) = (self.queues.get(shard), self.places.get_mut(shard)) else {
                 continue;

@@ -1,10 +1,9 @@
 //! What a hub gets from its cluster when it starts, and its part in the cluster while it runs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use seal::es256::SigningKey;
-#[cfg(feature = "postgres")]
-use std::time::Duration;
 use wire::auth::Tokens;
 #[cfg(feature = "postgres")]
 use wire::cluster::{ClusterKey, RouterLimits, ShardRouter};
@@ -188,13 +187,15 @@ impl ClusterPart {
         std::future::pending().await
     }
 
-    /// Gives the node's shards to other nodes, while it still serves its connections.
-    pub(super) async fn drain(&mut self) {
+    /// Makes the node report that it is not ready, and gives its shards to other nodes. Returns after this delay, or when
+    /// `end_delay` completes, but not before the shards are given away. The caller serves connections until then.
+    pub(super) async fn drain(&mut self, delay: Duration, end_delay: impl Future<Output = ()>) {
         #[cfg(feature = "postgres")]
         if let NodePhase::Running(shards, router) = &mut self.phase {
             router.set_draining(true);
-            shards.drain().await;
+            return shards.drain(delay, end_delay).await;
         }
+        drop((delay, end_delay));
     }
 
     /// Leaves the cluster.

@@ -21,6 +21,8 @@ mod otlp;
 pub(crate) mod personal;
 mod reload;
 mod shard_journals;
+#[cfg(feature = "postgres")]
+pub(crate) mod shared_settings;
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -323,26 +325,35 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
         let reloadable = otlp::HubAndReceiver { hub: &server, receiver: otlp_server.clone() };
         // The shards are given away as after a signal. Otherwise, nothing more can be written.
         let (end_sender, lost) = tokio::sync::oneshot::channel();
-        let given_away = async {
-            let end = tokio::select! {
-                end = ownership.ended() => end,
-                end = cluster_part.run() => end,
-            };
-            match end {
-                OwnershipEnd::GivenAway => print_status("an operator has asked this node to stop"),
-                OwnershipEnd::Lost(error) => {
-                    let _ = end_sender.send(error);
-                    std::future::pending::<()>().await;
-                }
-            }
-        };
         let stop_requested = async {
+            let given_away = async {
+                let end = tokio::select! {
+                    end = ownership.ended() => end,
+                    end = cluster_part.run() => end,
+                };
+                match end {
+                    OwnershipEnd::GivenAway => print_status("an operator has asked this node to stop"),
+                    OwnershipEnd::Lost(error) => {
+                        let _ = end_sender.send(error);
+                        std::future::pending::<()>().await;
+                    }
+                }
+            };
             tokio::select! {
                 () = stop_signal => {}
-                () = reloader.run(&reloadable) => {}
-                () = token_changes.follow(&reloadable) => {}
                 () = given_away => {}
             }
+            notify_service_manager(&[NotifyState::Stopping]);
+            // A load balancer notices that the node is not ready before the node stops accepting connections.
+            let stop_signals = [SignalKind::terminate(), SignalKind::interrupt()];
+            let second_signal = config.cluster.then(|| wait_for_signal(stop_signals));
+            let end_delay = async {
+                match second_signal {
+                    Some(signal) => signal.await,
+                    None => std::future::pending().await,
+                }
+            };
+            cluster_part.drain(config.drain_delay, end_delay).await;
         };
         let lost = async {
             match lost.await {
@@ -365,14 +376,14 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
             () = &mut stdio_connection => false,
             () = heartbeats => false,
             () = telemetry_ticks => false,
+            () = reloader.run(&reloadable) => true,
+            () = token_changes.follow(&reloadable) => true,
             () = stop_requested => true,
         };
         if is_requested {
-            notify_service_manager(&[NotifyState::Stopping]);
             if let Some(server) = &otlp_server {
                 server.service.end_all().await;
             }
-            cluster_part.drain().await;
             // The stdio connection itself tells its listener about the shutdown. After that, the other listeners must
             // still be informed.
             let stdio_shutdown = async { stdio_connection.await; std::future::pending().await };

@@ -1,6 +1,7 @@
 //! `sayso serve --cluster`: several nodes as processes, with their journals in a Postgres server of their own.
 
 mod campaign;
+mod listener;
 mod patroni;
 
 use std::fs::File;
@@ -10,10 +11,12 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use testing::http::{TIMEOUT, TestClient};
 use testing::hub::reserved_address;
-use testing::messages::REPLY_CAPABILITIES;
+use testing::messages::{CONFIRMATION_BODY, REPLY_CAPABILITIES};
 use testing::postgres::PostgresServer;
 use testing::postgres_proxy::Proxy;
 use testing::tcp_link::TcpLink;
+
+use super::observability::metrics;
 
 /// A node with connections of its own to the database and from the other nodes, which can be cut.
 struct TestNode {
@@ -52,6 +55,9 @@ impl TestNode {
         command.args(["serve", "--cluster", "--cluster-node", self.name, "--listen", &self.address]);
         command.args(["--cluster-listen", &self.internal_address]);
         command.args(["--cluster-address", self.internal_link.address()]);
+        if !self.arguments.iter().any(|argument| argument == "--cluster-drain-delay") {
+            command.args(["--cluster-drain-delay", "0s"]);
+        }
         command.args(["--journal", &self.database_link.address(), "--data"]);
         command.arg(self.folder.path().join("data")).args(&self.arguments);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
@@ -122,7 +128,7 @@ fn wait_until_ready(nodes: &mut [TestNode]) {
 }
 
 /// Asks again and again until the condition holds.
-fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+pub(super) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + 2 * TIMEOUT;
     while !condition() {
         assert!(Instant::now() < deadline, "not in time: {what}");
@@ -270,6 +276,33 @@ fn a_node_that_is_stopped_gives_its_shards_away_before_its_lease_ends() {
 }
 
 #[test]
+fn a_node_that_stops_says_that_it_is_not_ready_before_it_stops_accepting() {
+    let Some(server) = start_server("a_node_that_stops_says_that_it_is_not_ready") else { return };
+    let arguments = ["--open", "--journal-lease", "4s", "--cluster-drain-delay", "1h"];
+    let mut nodes = start_nodes(&server, &["a", "b"], &arguments);
+    rebalance(&server, &mut nodes);
+    let client = nodes[0].client();
+    let subscription = client.subscribe(REPLY_CAPABILITIES);
+    let mut stream = client.open_event_stream(&subscription, None);
+    nodes[0].signal("-TERM");
+    // Each request is a new connection.
+    wait_until("the node is not ready", || client.get("/readyz").status == 503);
+    let reason = client.get("/readyz").body;
+    assert!(reason.contains("This node is being drained."), "{reason}");
+    wait_until("the other node owns all shards", || owned_by(&server, "b") == SHARDS);
+    for session in &start_sessions(&client, SHARDS) {
+        let token = client.ask_confirmation(session);
+        while stream.next().2["reply_token"] != token.as_str() {}
+    }
+    assert_eq!(client.get("/healthz").status, 200);
+    // The second signal ends the delay. The listener is told to go elsewhere.
+    nodes[0].signal("-TERM");
+    while stream.next().0 != "subscription.close" {}
+    assert_eq!(nodes[0].wait(), Some(0));
+    assert_eq!(server.sql("SELECT count(*) FROM sayso.node"), "1");
+}
+
+#[test]
 fn operators_see_the_cluster_drain_a_node_and_distribute_its_shards() {
     let Some(server) = start_server("operators_see_the_cluster_drain_a_node") else { return };
     let address = server.address();
@@ -362,6 +395,93 @@ fn tokens_in_the_database_hold_on_every_node_and_are_revoked_everywhere() {
     assert_eq!(admin_tokens.len(), 1);
     let metrics = nodes[1].client().with_bearer(admin_tokens[0].trim()).get("/metrics");
     assert_eq!(metrics.status, 200);
+}
+
+#[test]
+fn nodes_with_different_settings_are_noticed() {
+    let Some(server) = start_server("nodes_with_different_settings_are_noticed") else { return };
+    let manifests = tempfile::tempdir().unwrap();
+    let manifest = manifests.path().join("bank.json");
+    let write = |name: &str| {
+        let text = serde_json::json!({
+            "@context": "https://aaep-protocol.org/context/v1", "type": "aaep:producer.manifest", "agent_id": "bank",
+            "agent_name": name, "aaep_versions_supported": ["1.0.0"], "conformance_levels_supported": [1],
+            "transports_supported": ["sse"], "contact": "help@bank.example",
+        });
+        std::fs::write(&manifest, text.to_string()).unwrap();
+    };
+    write("The Bank");
+    let folder = manifests.path().to_str().unwrap();
+    let same = ["--open", "--journal-lease", "4s", "--manifests-folder", folder];
+    let mut nodes = start_nodes(&server, &["a"], &same);
+    nodes.push(TestNode::start(&server, "b", &same));
+    wait_until_ready(&mut nodes);
+    let status = || stdout(&run_sayso(&["cluster", "status", "--journal", &server.address()]));
+    assert!(!nodes[1].log().contains("differ") && !status().contains("differ"), "{}", nodes[1].log());
+    // Another limit, another host name, and another manifest.
+    write("Another Bank");
+    nodes[1].kill();
+    nodes[1].arguments.extend(["--hub-max-lease", "1h", "--host", "hub.example:443"].map(str::to_owned));
+    nodes[1].run();
+    wait_until_ready(&mut nodes);
+    let log = nodes[1].log();
+    let warning = log.lines().find(|line| line.contains("differ")).unwrap();
+    assert!(warning.contains("node a") && warning.contains(r#"hub.max_lease ("1h" here,"#), "{warning}");
+    assert!(warning.contains(r#"host (["hub.example:443"] here, [] there)"#), "{warning}");
+    assert!(warning.contains("manifests.folder (1 files, "), "{warning}");
+    let line =
+        "warning: settings of node b differ from those of node a: host, hub.max_lease, manifests.folder";
+    assert!(status().contains(line), "{}", status());
+    let json = stdout(&run_sayso(&["cluster", "status", "--json", "--journal", &server.address()]));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["nodes"][0]["differing_settings"].as_array().unwrap().len(), 0);
+    assert_eq!(json["nodes"][1]["differing_settings"][0], "host");
+}
+
+#[test]
+fn the_metrics_of_a_node_show_its_shards_and_what_it_forwards() {
+    let Some(server) = start_server("the_metrics_of_a_node_show_its_shards_and_what_it_forwards") else {
+        return;
+    };
+    let mut nodes = start_nodes(&server, &["a", "b"], OPEN);
+    rebalance(&server, &mut nodes);
+    let client = nodes[0].client();
+    let shards = |name: &str| -> Vec<u64> {
+        let samples = metrics(&client);
+        let value = |shard: usize| samples[&format!("{name}{{shard=\"{shard}\"}}")];
+        (0..SHARDS).map(|shard| format!("{}", value(shard)).parse().unwrap()).collect()
+    };
+    let stored = |column: &str| -> Vec<u64> {
+        let rows = server.sql(&format!("SELECT {column} FROM sayso.shard ORDER BY id"));
+        rows.lines().map(|row| row.parse().unwrap()).collect()
+    };
+    let of_a = stored("(owner = 'a')::int");
+    assert_eq!(of_a.iter().sum::<u64>(), 8);
+    wait_until("the shards of the node are shown", || shards("sayso_shard_here") == of_a);
+    assert_eq!(shards("sayso_shard_reachable"), [1; SHARDS]);
+    wait_until("the epochs are shown", || shards("sayso_shard_epoch") == stored("epoch"));
+    let forwarded = shards("sayso_requests_forwarded_total");
+    let sessions = start_sessions(&client, SHARDS);
+    let forwarded_now = shards("sayso_requests_forwarded_total");
+    for shard in 0..SHARDS {
+        assert_eq!(forwarded_now[shard] > forwarded[shard], of_a[shard] == 0, "shard {shard}");
+    }
+    assert!(metrics(&client)["sayso_nodes_connected"] >= 1.0);
+    let (starts, held) = (shards("sayso_shard_starts_total"), shards("sayso_requests_held_total"));
+    // The other node is lost. Requests for its shards are held until this one has taken over.
+    nodes[1].kill();
+    let of_b = of_a.iter().position(|is_of_a| *is_of_a == 0).unwrap();
+    let path = format!("/agent/v1/sessions/{}/confirmations", sessions[of_b]);
+    // A request that was on its way when the node was lost is not repeated.
+    wait_until("a question is asked", || client.post(&path, CONFIRMATION_BODY).status == 201);
+    wait_until("all shards run here", || shards("sayso_shard_here") == [1; SHARDS]);
+    let (starts_now, held_now) = (shards("sayso_shard_starts_total"), shards("sayso_requests_held_total"));
+    for shard in 0..SHARDS {
+        assert!(starts_now[shard] >= starts[shard] + (1 - of_a[shard]), "shard {shard}");
+    }
+    assert!(held_now.iter().sum::<u64>() > held.iter().sum::<u64>());
+    assert_eq!(shards("sayso_requests_waiting_for_shard"), [0; SHARDS]);
+    wait_until("the lost node is not shown", || metrics(&client)["sayso_nodes_connected"] == 0.0);
 }
 
 #[test]

@@ -132,3 +132,41 @@ fn an_interrupted_move_is_finished_and_no_hub_starts_in_between() {
     assert!(!copy.path().join("journal.migrating").exists());
     assert_eq!(server.sql("SELECT count(*) FROM sayso.session"), "1", "{session}");
 }
+
+#[test]
+fn a_move_that_fails_leaves_the_number_of_shards_open() {
+    let Some(server) = start_server("a_move_that_fails_leaves_the_number_of_shards_open") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut hub = start(folder.path(), &[]);
+    let session = hub.client().start_session();
+    assert_eq!(hub.stop(), 0);
+    // The first command that uses a database creates the tables.
+    let status = run_sayso(&["cluster", "status", "--journal", &server.address()], "");
+    assert_eq!(status.exit_code, 2, "{}", status.stderr);
+    server.sql("ALTER TABLE sayso.event ADD CONSTRAINT full_disk CHECK (false)");
+    let failed = migrate(folder.path(), &server.address(), &["--shards", "16"]);
+    assert!(
+        failed.exit_code != 0 && failed.stderr.contains("full_disk"),
+        "{} {}",
+        failed.stdout,
+        failed.stderr
+    );
+    assert_eq!(server.sql("SELECT count(*) FROM sayso.shard_count"), "0");
+    assert_eq!(server.sql("SELECT count(*) FROM sayso.session"), "0");
+    server.sql("ALTER TABLE sayso.event DROP CONSTRAINT full_disk");
+    let output = migrate(folder.path(), &server.address(), &["--shards", "4"]);
+    assert_eq!(output.exit_code, 0, "{} {}", output.stdout, output.stderr);
+    // A node has only the shards that count.
+    let arguments =
+        ["--cluster", "--cluster-drain-delay", "0s", "--journal-lease", "4s", "--journal", &server.address()];
+    let node = tempfile::tempdir().unwrap();
+    let mut node = start(node.path(), &arguments);
+    let ready = || node.client().get("/readyz").status == 200;
+    super::cluster::wait_until("the node is ready", ready);
+    assert_eq!(server.sql("SELECT count(*) FROM sayso.shard WHERE owner IS NOT NULL"), "4");
+    let progress =
+        r#"{"type":"aaep:agent.progress.updated","progress":{"percent":5},"summary_normal":"Working."}"#;
+    let published = node.client().post(&format!("/agent/v1/sessions/{session}/events"), progress);
+    assert_eq!(published.status, 200, "{published:?}");
+    assert_eq!(node.stop(), 0);
+}

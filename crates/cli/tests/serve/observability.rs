@@ -162,7 +162,17 @@ fn the_documented_metrics_and_log_lines_are_complete() {
     let page = hub.client().get("/metrics").body;
     let names = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
     // Only the node of a cluster has these.
-    let of_cluster = ["sayso_shard_here", "sayso_shard_reachable"].map(str::to_owned);
+    let of_cluster = [
+        "sayso_shard_here",
+        "sayso_shard_reachable",
+        "sayso_shard_epoch",
+        "sayso_shard_starts_total",
+        "sayso_requests_forwarded_total",
+        "sayso_requests_held_total",
+        "sayso_requests_waiting_for_shard",
+        "sayso_nodes_connected",
+    ]
+    .map(str::to_owned);
     assert_eq!(section("Metrics"), names.map(str::to_owned).chain(of_cluster).collect());
     let kinds = wire::telemetry::log_record::KINDS.iter().chain([&wire::telemetry::log_record::COMMAND_KIND]);
     assert_eq!(section("The log"), kinds.map(|kind| (*kind).to_owned()).collect());

@@ -14,8 +14,10 @@ use testing::messages::REPLY_CAPABILITIES;
 /// Everything that the hub has acknowledged.
 #[derive(Default)]
 pub(super) struct AcknowledgedState {
-    /// The ids of published events.
+    /// The ids of published events, except those of calls.
     pub(super) events: Vec<String>,
+    /// The ids of the events of calls.
+    pub(super) call_events: Vec<String>,
     /// Questions whose acceptance was acknowledged.
     accepted: Vec<String>,
     /// Questions that nobody answered.
@@ -113,10 +115,7 @@ pub(super) fn run_step(
         r#"{"type":"aaep:agent.progress.updated","progress":{"percent":5},"summary_normal":"Working."}"#;
     let published = client.try_send("POST", &path("events"), progress).and_then(served)?;
     assert_eq!(published.status, 200, "{published:?}");
-    let ids: serde_json::Value = serde_json::from_str(&published.body).ok()?;
-    acknowledged
-        .events
-        .extend(ids["event_ids"].as_array()?.iter().filter_map(|id| id.as_str().map(str::to_owned)));
+    acknowledged.events.extend(event_ids(&published)?);
     let amount = acknowledged.events.len();
     if amount.is_multiple_of(4) {
         let asked = client.try_send("POST", &path("confirmations"), &question(amount)).and_then(served)?;
@@ -138,12 +137,22 @@ pub(super) fn run_step(
         let called = client.try_send("POST", &path("events"), &call).and_then(served)?;
         assert_eq!(called.status, 200, "{called:?}");
         acknowledged.spent.push((token, amount));
+        acknowledged.call_events.extend(event_ids(&called)?);
         let done = format!(
             r#"{{"type":"aaep:agent.tool.completed","tool":"send","tool_call_id":"call_{amount}","status":"success","summary_normal":"Sent."}}"#
         );
-        client.try_send("POST", &path("events"), &done)?;
+        let done = client.try_send("POST", &path("events"), &done)?;
+        if done.status == 200 {
+            acknowledged.call_events.extend(event_ids(&done)?);
+        }
     }
     Some(())
+}
+
+/// Returns the ids of the events that a request has published.
+fn event_ids(published: &TestResponse) -> Option<Vec<String>> {
+    let ids: serde_json::Value = serde_json::from_str(&published.body).ok()?;
+    Some(ids["event_ids"].as_array()?.iter().filter_map(|id| id.as_str().map(str::to_owned)).collect())
 }
 
 fn question(amount: usize) -> String {

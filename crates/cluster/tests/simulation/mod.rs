@@ -1,8 +1,8 @@
 //! Nodes in a simulated world with random failures. No two nodes may write to a shard under one epoch, nothing is
 //! acknowledged that is not stored, every question is decided once, and when the failures end, every shard has an owner.
 //!
-//! A failure prints its seed. `PROPERTY_SEED` selects another range of seeds, and `PROPERTY_TIMES` multiplies the number
-//! of runs. The same values always run the same seeds.
+//! A failure prints its seed. `PROPERTY_SEED` sets the first seed, so the printed seed repeats the failure, and
+//! `PROPERTY_TIMES` multiplies the number of runs. The same values always run the same seeds.
 
 mod database;
 mod process;
@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use cluster::{Input, ShardId};
 use process::LEASE;
+use testing::property::{seeds, with_seed};
 use world::{LONGEST_DELAY, World};
 
 /// How long failures happen.
@@ -41,9 +42,9 @@ fn without_fencing_the_simulation_finds_violations() {
 
 #[test]
 fn a_killed_node_is_replaced_within_its_lease_and_a_second() {
-    for seed in 0..200 {
+    for seed in seeds(200) {
         let mut world = World::new(seed, 3, 16);
-        world.run_until(Duration::from_millis(20_000 + seed * 37));
+        world.run_until(Duration::from_millis(20_000 + seed % 200 * 37));
         let before: Vec<_> = (0..16).map(|shard| world.runners(ShardId(shard))).collect();
         assert!((0..3).all(|node| before.contains(&vec![node])), "seed {seed}: {before:?}");
         let killed_at = world.now;
@@ -59,7 +60,7 @@ fn a_killed_node_is_replaced_within_its_lease_and_a_second() {
 
 #[test]
 fn a_node_that_leaves_hands_its_shards_over_before_its_lease_ends() {
-    for seed in 0..200 {
+    for seed in seeds(200) {
         let mut world = World::new(seed, 3, 16);
         world.run_until(Duration::from_secs(20));
         world.tell_node(1, Input::Leave);
@@ -73,7 +74,7 @@ fn a_node_that_leaves_hands_its_shards_over_before_its_lease_ends() {
 
 #[test]
 fn rebalancing_gives_every_node_its_share() {
-    for seed in 0..200 {
+    for seed in seeds(200) {
         let mut world = World::new(seed, 3, 16);
         // Node 2 joins when the others own everything.
         world.crash(2, Duration::from_secs(10));
@@ -94,10 +95,8 @@ fn owned_by(world: &World, node: usize) -> usize {
 
 /// Runs the seeds until one of them fails, and returns it with its violations.
 fn run_seeds(count: u64, mut run: impl FnMut(u64) -> Vec<String>) -> Option<(u64, Vec<String>)> {
-    let number = |name| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok()).unwrap_or(1);
-    let first = number("PROPERTY_SEED").wrapping_mul(1_000_003);
-    (first..first + count * number("PROPERTY_TIMES")).find_map(|seed| {
-        let violations = run(seed);
+    seeds(count).find_map(|seed| {
+        let violations = with_seed(seed, || run(seed));
         (!violations.is_empty()).then_some((seed, violations))
     })
 }

@@ -17,7 +17,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{AsyncMessage, Client};
+use tokio_postgres::{AsyncMessage, Client, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::error_mapping::{DatabaseFailure, describe, from_postgres};
@@ -55,6 +55,10 @@ pub(super) struct Session {
     pub(super) client: Client,
     /// Differs for every server, and for every start of the same server.
     pub(super) server: String,
+    /// The settings that were checked when the connection was opened.
+    pub(super) settings: String,
+    /// The query that shows whether the server's configuration was loaded again. Only if standbys must confirm commits.
+    pub(super) load_time: Option<Statement>,
     /// Set when the server warns that a commit is stored on the primary only.
     has_warning: Arc<AtomicBool>,
 }
@@ -129,10 +133,14 @@ impl PostgresDatabase {
              SET plan_cache_mode = force_generic_plan; SET search_path = pg_catalog; SET client_min_messages = warning"
         );
         client.batch_execute(&configure).await.map_err(from_postgres)?;
-        durability::check(&client, settings.replicas).await?;
+        let checked = durability::check(&client, settings.replicas).await?;
+        let load_time = match settings.replicas {
+            0 => None,
+            _ => Some(durability::prepare_load_time(&client).await?),
+        };
         let row = client.query_one("SELECT pg_postmaster_start_time()::text", &[]).await;
         let server = row.map_err(from_postgres)?.get(0);
-        Ok(Session { client, server, has_warning })
+        Ok(Session { client, server, settings: checked, load_time, has_warning })
     }
 
     pub(super) fn pool(&self) -> &ConnectionPool {

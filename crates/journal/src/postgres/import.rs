@@ -44,8 +44,8 @@ pub struct ImportedText<'a> {
 impl PostgresJournal {
     /// Copies journals from files, one for each shard, in the order of the shards. `journals` must be unused.
     /// Call [`SqliteJournal::check_integrity`] first: an import notices damaged rows, but not every other damage.
-    /// `was_single` says whether the sources had only one shard before. On an error, nothing was copied, except perhaps after
-    /// [`JournalError::OutcomeUnknown`].
+    /// `was_single` says whether the sources had only one shard before. The import fixes the number of shards. On an error, nothing
+    /// was copied and the number is not fixed, except perhaps after [`JournalError::OutcomeUnknown`].
     pub fn import(
         journals: &[Self],
         sources: &[SqliteJournal],
@@ -60,11 +60,11 @@ impl PostgresJournal {
             Import { session, limit: database.answer_timeout(), report: ImportReport::default() };
         session.take_warning();
         import.run(session.client.batch_execute("BEGIN"))?;
+        import.fix_shard_count(i32::try_from(journals.len()).unwrap_or(i32::MAX), was_single)?;
         for (journal, source) in journals.iter().zip(sources) {
             import.copy(journal, source)?;
         }
         import.store_texts(texts)?;
-        import.run(session.client.execute("UPDATE sayso.shard_count SET was_single = $1", &[&was_single]))?;
         let commit = wait(session.client.batch_execute("COMMIT"), import.limit);
         if !matches!(commit, Some(Ok(()))) || session.take_warning() {
             let failure = DatabaseFailure::new("the database did not confirm the import");
@@ -100,6 +100,19 @@ impl Import<'_> {
     fn insert(&self, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<(), JournalError> {
         let client: &Client = &self.session.client;
         self.run(client.execute(sql, parameters)).map(drop)
+    }
+
+    /// Fixes the number of shards in the transaction of the import, so that a failed import leaves it open. A hub that starts at the
+    /// same time waits for the end of the transaction.
+    fn fix_shard_count(&self, count: i32, was_single: bool) -> Result<(), JournalError> {
+        let client = &self.session.client;
+        let sql = "INSERT INTO sayso.shard_count (count, was_single) VALUES ($1, $2)
+                   ON CONFLICT (id) DO UPDATE SET was_single = $2 RETURNING count";
+        let stored: i32 = self.run(client.query_one(sql, &[&count, &was_single]))?.get(0);
+        if stored == count {
+            return Ok(());
+        }
+        Err(JournalError::ShardCount { stored, configured: count })
     }
 
     /// Copies everything of one shard.

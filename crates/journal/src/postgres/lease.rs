@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use tokio_postgres::types::ToSql;
 
 use super::database::{PostgresDatabase, Session, timed_out, wait};
+use super::durability::{self, COMMIT_COLUMNS, Commit, SETTINGS, commit_result};
 use super::error_mapping::{DatabaseFailure, from_postgres};
 use crate::JournalError;
 
@@ -199,19 +200,28 @@ impl ShardLease {
     pub(super) fn confirm(&self, session: &Session) -> Result<i64, JournalError> {
         session.take_warning();
         let lease_ms = milliseconds(self.0.duration);
-        let instance = &self.0.instance[..];
-        let sql = "UPDATE sayso.shard SET epoch = epoch + 1,
-                   lease_until = clock_timestamp() + $3::bigint * interval '1 millisecond'
-                   WHERE id = $1 AND instance = $2 RETURNING epoch, commit_number";
-        let query = async { session.client.query_opt(sql, &[&self.0.shard, &instance, &lease_ms]).await };
-        let row =
-            wait(query, self.0.database.answer_timeout()).ok_or_else(timed_out)?.map_err(from_postgres)?;
-        let Some(row) = row else { return Err(self.mark_lost()) };
-        if session.take_warning() {
-            return Err(unreplicated());
+        let (instance, settings) = (&self.0.instance[..], &session.settings);
+        let sql = format!(
+            "WITH held AS (UPDATE sayso.shard SET epoch = epoch + 1,
+                 lease_until = clock_timestamp() + $3::bigint * interval '1 millisecond'
+                 WHERE id = $1 AND instance = $2 AND {SETTINGS} = $4 RETURNING epoch, commit_number)
+             {}",
+            commit_result("held", "$4")
+        );
+        let update = async {
+            let statement = session.client.prepare(&sql).await?;
+            durability::commit(session, &statement, &[&self.0.shard, &instance, &lease_ms, settings]).await
+        };
+        let update = wait(update, self.0.database.answer_timeout()).ok_or_else(timed_out)?;
+        match update.map_err(from_postgres)? {
+            Commit::Fenced => Err(self.mark_lost()),
+            Commit::SettingsChanged | Commit::SettingsChangedMeanwhile => Err(settings_changed()),
+            Commit::Stored(_) if session.take_warning() => Err(unreplicated()),
+            Commit::Stored(row) => {
+                self.0.epoch.store(row.get(COMMIT_COLUMNS), Ordering::SeqCst);
+                Ok(row.get(COMMIT_COLUMNS + 1))
+            }
         }
-        self.0.epoch.store(row.get(0), Ordering::SeqCst);
-        Ok(row.get(1))
     }
 
     /// Releases the shard, so that another owner can acquire it at once. The journal of this owner can no longer write.
@@ -373,4 +383,8 @@ fn milliseconds(duration: Duration) -> i64 {
 
 fn unreplicated() -> JournalError {
     JournalError::Io(DatabaseFailure::new("the standby did not confirm that this hub owns the shard").into())
+}
+
+fn settings_changed() -> JournalError {
+    JournalError::Io(DatabaseFailure::new("the settings of the database have changed").into())
 }

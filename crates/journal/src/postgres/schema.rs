@@ -11,7 +11,7 @@ use super::error_mapping::from_postgres;
 use crate::JournalError;
 
 /// The migrations, one per version. The first one creates version 1. A released migration is never changed.
-pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3];
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3, VERSION_4];
 
 /// Serializes migrations by several nodes that start at the same time. "sayso" in ASCII.
 const MIGRATION_LOCK: i64 = 0x0073_6179_736f;
@@ -153,6 +153,9 @@ INSERT INTO sayso.shard_count (count)
     SELECT coalesce((SELECT shards FROM sayso.cluster), 1)
     WHERE EXISTS (SELECT FROM sayso.cluster) OR EXISTS (SELECT FROM sayso.shard);
 ";
+
+/// `node.settings` are those of the node that must be the same at every node.
+const VERSION_4: &str = "ALTER TABLE sayso.node ADD COLUMN IF NOT EXISTS settings text;";
 
 /// Replaces every `KEY(column)` with the expression by which the column is indexed.
 pub(super) fn expand_keys(sql: &str) -> String {

@@ -11,6 +11,7 @@ use tokio_postgres::types::ToSql;
 
 use super::PostgresJournal;
 use super::database::{Session, timed_out, wait};
+use super::durability::{self, Commit, SETTINGS, commit_result};
 use super::error_mapping::{DatabaseFailure, describe, from_postgres, is_rolled_back, is_unique_violation};
 use super::plan::{BatchPlan, History, SessionChange, SubscriptionChange, position_to_sql};
 use super::pool::BorrowedConnection;
@@ -31,6 +32,8 @@ enum Outcome {
     /// The batch is certainly not stored.
     Refused(tokio_postgres::Error),
     OwnershipLost,
+    /// The settings of the server have changed, so the batch is certainly not stored.
+    SettingsChanged,
     /// The batch may be stored, completely or not at all.
     Unknown(DatabaseFailure),
 }
@@ -88,9 +91,15 @@ impl PostgresJournal {
         let limit = self.lease.database().answer_timeout();
         let mut deadline = None;
         loop {
-            statement.set_fence(self.lease.shard(), self.lease.epoch());
-            let failure = match execute(connection.session()?, &prepared, statement, limit) {
+            let session = connection.session()?;
+            statement.set_fence(self.lease.shard(), self.lease.epoch(), &session.settings);
+            let failure = match execute(session, &prepared, statement, limit) {
                 Outcome::Unknown(failure) => failure,
+                Outcome::SettingsChanged => {
+                    connection = self.replace_connection(connection)?;
+                    prepared = connection.prepare_batch(statement, limit)?;
+                    continue;
+                }
                 outcome => {
                     connection.put_back();
                     return match outcome {
@@ -99,7 +108,9 @@ impl PostgresJournal {
                             Ok(Written::Duplicate(error))
                         }
                         Outcome::Refused(error) => Err(from_postgres(error)),
-                        Outcome::Stored | Outcome::Unknown(_) => Ok(Written::Stored),
+                        Outcome::Stored | Outcome::Unknown(_) | Outcome::SettingsChanged => {
+                            Ok(Written::Stored)
+                        }
                     };
                 }
             };
@@ -114,12 +125,27 @@ impl PostgresJournal {
         }
     }
 
+    /// Closes a connection that has stored nothing because the settings of the server have changed. Returns another one, if the
+    /// new settings are safe.
+    fn replace_connection(
+        &mut self,
+        connection: BorrowedConnection,
+    ) -> Result<BorrowedConnection, JournalError> {
+        drop(connection);
+        let (connection, found) = self.confirm()?;
+        if found == self.index.counters.commit_number {
+            return Ok(connection);
+        }
+        self.confirmed = None;
+        Err(timed_out())
+    }
+
     /// Confirms the ownership until the database says whether it has the commit with this number. Returns `None` if it has, and
     /// otherwise the connection on which to write it again.
     fn find_outcome(
         &mut self,
         commit_number: i64,
-        failure: DatabaseFailure,
+        mut failure: DatabaseFailure,
         deadline: Instant,
     ) -> Result<Option<BorrowedConnection>, JournalError> {
         self.confirmed = None;
@@ -140,8 +166,14 @@ impl PostgresJournal {
                     return Err(JournalError::OutcomeUnknown(failure.into()));
                 }
                 Err(error @ JournalError::OwnershipLost { .. }) => return Err(error),
-                Err(_) if Instant::now() < deadline => {}
-                Err(_) => return Err(JournalError::OutcomeUnknown(failure.into())),
+                Err(error) => {
+                    if let JournalError::UnsafeSetting(reason) = error {
+                        failure = DatabaseFailure::new(reason);
+                    }
+                    if Instant::now() >= deadline {
+                        return Err(JournalError::OutcomeUnknown(failure.into()));
+                    }
+                }
             }
             thread::sleep(pause);
             pause = (pause * 2).min(MAX_RETRY_PAUSE);
@@ -165,16 +197,19 @@ fn execute(
 ) -> Outcome {
     session.take_warning();
     let parameters = statement.parameters();
-    let query = async { session.client.query(prepared, &parameters).await };
-    match wait(query, limit) {
+    match wait(durability::commit(session, prepared, &parameters), limit) {
         None => Outcome::Unknown(DatabaseFailure::new("the database did not answer in time")),
         Some(Err(error)) if is_rolled_back(&error) => Outcome::Refused(error),
         Some(Err(error)) => Outcome::Unknown(describe(&error)),
-        Some(Ok(rows)) if rows.is_empty() => Outcome::OwnershipLost,
+        Some(Ok(Commit::Fenced)) => Outcome::OwnershipLost,
+        Some(Ok(Commit::SettingsChanged)) => Outcome::SettingsChanged,
         Some(Ok(_)) if session.take_warning() => {
             Outcome::Unknown(DatabaseFailure::new("the standby did not confirm the commit"))
         }
-        Some(Ok(_)) => Outcome::Stored,
+        Some(Ok(Commit::SettingsChangedMeanwhile)) => {
+            Outcome::Unknown(DatabaseFailure::new("the settings of the database changed during the commit"))
+        }
+        Some(Ok(Commit::Stored(_))) => Outcome::Stored,
     }
 }
 
@@ -296,16 +331,19 @@ const PARTS: [&str; 13] = [
      SELECT fence.id, rows.* FROM fence, unnest(@1::bigint[], @2::bytea[], @3::bytea[]) AS rows",
 ];
 
-/// The first part of every statement locks the row of the shard and checks the epoch. If it finds no row, no other part
-/// writes anything.
-const FENCE: &str =
-    "WITH fence AS (UPDATE sayso.shard SET commit_number = $3, last_position = $4, last_session = $5,
-                     stored_bytes = $6 WHERE id = $1 AND epoch = $2 RETURNING id)";
-const FENCE_PARAMETERS: usize = 6;
+/// The first part of every statement locks the row of the shard, and checks the epoch and the settings of the server. If it
+/// finds no row, no other part writes anything.
+fn fence() -> String {
+    format!(
+        "WITH fence AS (UPDATE sayso.shard SET commit_number = $3, last_position = $4, last_session = $5,
+         stored_bytes = $6 WHERE id = $1 AND epoch = $2 AND {SETTINGS} = $7 RETURNING epoch, id)"
+    )
+}
+const FENCE_PARAMETERS: usize = 7;
 
 /// The statement that writes a batch, with its parameters.
 pub(super) struct BatchStatement<'a> {
-    fence: (i32, i64),
+    fence: (i32, i64, String),
     counters: [i64; 4],
     /// Which parts the statement has, as a bit set.
     pub(super) parts: u16,
@@ -322,7 +360,7 @@ impl<'a> BatchStatement<'a> {
             counters.last_session,
             counters.stored_bytes,
         ];
-        let mut statement = Self { fence: (0, 0), counters, parts: 0, columns: Vec::new() };
+        let mut statement = Self { fence: (0, 0, String::new()), counters, parts: 0, columns: Vec::new() };
         statement.add_events(plan);
         statement.add_sessions(plan);
         statement.add_questions(plan);
@@ -331,19 +369,20 @@ impl<'a> BatchStatement<'a> {
         statement
     }
 
-    fn set_fence(&mut self, shard: i32, epoch: i64) {
-        self.fence = (shard, epoch);
+    fn set_fence(&mut self, shard: i32, epoch: i64, settings: &str) {
+        self.fence = (shard, epoch, settings.to_owned());
     }
 
     fn parameters(&self) -> Vec<&(dyn ToSql + Sync)> {
         let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&self.fence.0, &self.fence.1];
         parameters.extend(self.counters.iter().map(|counter| counter as &(dyn ToSql + Sync)));
+        parameters.push(&self.fence.2);
         parameters.extend(self.columns.iter().map(|column| &**column as &(dyn ToSql + Sync)));
         parameters
     }
 
     pub(super) fn sql(&self) -> String {
-        let mut sql = FENCE.to_owned();
+        let mut sql = fence();
         let mut parameters = FENCE_PARAMETERS;
         for (number, part) in PARTS.iter().enumerate().filter(|(number, _)| self.parts & 1 << number != 0) {
             let count = part.matches('@').count();
@@ -355,7 +394,8 @@ impl<'a> BatchStatement<'a> {
             parameters += count;
             let _ = write!(sql, ", part_{number} AS ({part})");
         }
-        sql.push_str(" SELECT id FROM fence");
+        sql.push(' ');
+        sql.push_str(&commit_result("fence", "$7"));
         sql
     }
 

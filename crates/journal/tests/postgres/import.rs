@@ -70,7 +70,6 @@ fn source(folder: &tempfile::TempDir, name: &str) -> SqliteJournal {
 }
 
 fn open_all(database: &PostgresDatabase, count: u16) -> Vec<PostgresJournal> {
-    database.fix_shard_count(Some(count), 1).unwrap();
     PostgresJournal::open_all(database, count, &owner("import"), &long_lease()).unwrap()
 }
 

@@ -71,3 +71,68 @@ fn a_commit_that_only_the_primary_has_is_not_acknowledged() {
     journal.commit(&[event(4, "s", "d")]).unwrap();
     assert_eq!(event_ids(&mut journal), ["a", "b", "c", "d"]);
 }
+
+/// Starts a primary with a standby. The setting that names the standby can be changed while the primary runs.
+fn start_replicated() -> Option<(PostgresServer, PostgresServer)> {
+    let primary = start_server()?;
+    let standby = primary.start_standby("b", &[]);
+    name_standbys(&primary, "b");
+    primary.wait_for_sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'", "1");
+    Some((primary, standby))
+}
+
+fn name_standbys(primary: &PostgresServer, names: &str) {
+    primary.sql(&format!("ALTER SYSTEM SET synchronous_standby_names = '{names}'"));
+    primary.sql("SELECT pg_reload_conf()");
+    primary.wait_for_sql("SHOW synchronous_standby_names", names);
+}
+
+#[test]
+fn nothing_is_written_after_the_setting_that_names_the_standbys_is_emptied() {
+    let Some((primary, _standby)) = start_replicated() else { return };
+    let mut journal = open_journal(&open_replicated(&primary.address(), 1), "hub", &long_lease());
+    journal.commit(&[session_opened("s"), event(1, "s", "a")]).unwrap();
+    journal.commit(&[event(2, "s", "b")]).unwrap();
+    name_standbys(&primary, "");
+    let error = journal.commit(&[event(3, "s", "c")]).unwrap_err();
+    assert!(matches!(error, JournalError::UnsafeSetting(_)), "{error:?}");
+    assert!(error.to_string().contains("synchronous_standby_names is \"\""), "{error}");
+    assert_eq!(primary.sql("SELECT count(*) FROM sayso.event"), "2");
+    // Other names are as good, and need no new connection by the caller.
+    name_standbys(&primary, "FIRST 1 (b, c)");
+    journal.commit(&[event(3, "s", "c")]).unwrap();
+    name_standbys(&primary, "b");
+    journal.commit(&[event(4, "s", "d")]).unwrap();
+    assert_eq!(event_ids(&mut journal), ["a", "b", "c", "d"]);
+}
+
+#[test]
+fn a_commit_that_is_released_because_the_setting_is_emptied_is_not_acknowledged() {
+    let Some((primary, mut standby)) = start_replicated() else { return };
+    let mut settings = PostgresSettings::parse(&primary.address()).unwrap();
+    settings.timeouts =
+        PostgresTimeouts { statement: Duration::from_mins(1), outcome: Duration::ZERO, ..timeouts() };
+    settings.replicas = 1;
+    let database = PostgresDatabase::open(settings).unwrap();
+    let mut journal = open_journal(&database, "hub", &long_lease());
+    journal.commit(&[session_opened("s"), event(1, "s", "a")]).unwrap();
+    journal.commit(&[event(2, "s", "b")]).unwrap();
+    standby.kill();
+    thread::scope(|scope| {
+        let commit = scope.spawn(|| journal.commit(&[event(3, "s", "c")]));
+        let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'
+                       AND query LIKE '%INSERT INTO sayso.event%'";
+        primary.wait_for_sql(waiting, "1");
+        name_standbys(&primary, "");
+        let error = commit.join().unwrap().unwrap_err();
+        assert!(matches!(error, JournalError::OutcomeUnknown(_)), "{error:?}");
+        assert!(error.to_string().contains("synchronous_standby_names is \"\""), "{error}");
+    });
+    assert_eq!(primary.sql("SELECT count(*) FROM sayso.event"), "3");
+    name_standbys(&primary, "b");
+    standby.restart();
+    // The journal finds out that the batch is stored, and continues after it.
+    assert!(matches!(journal.commit(&[event(3, "s", "x")]), Err(JournalError::Conflict(_))));
+    journal.commit(&[event(4, "s", "d")]).unwrap();
+    assert_eq!(event_ids(&mut journal), ["a", "b", "c", "d"]);
+}

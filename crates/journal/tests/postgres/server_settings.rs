@@ -38,7 +38,7 @@ fn a_newer_schema_is_refused_and_stays_unchanged() {
     drop(open_database(&server.address()).unwrap());
     server.sql("UPDATE sayso.schema_version SET version = 99");
     let error = open_database(&server.address()).unwrap_err();
-    assert!(matches!(error, JournalError::NewerVersion { found: 99, known: 3 }), "{error:?}");
+    assert!(matches!(error, JournalError::NewerVersion { found: 99, known: 4 }), "{error:?}");
     assert_eq!(server.sql("SELECT version FROM sayso.schema_version"), "99");
 }
 
@@ -55,7 +55,7 @@ fn the_tables_of_earlier_versions_are_migrated_and_keep_their_content() {
     );
     let database = open_database(&server.address()).unwrap();
     assert_eq!(event_ids(&mut open(&database)), ["a"]);
-    assert_eq!(server.sql("SELECT version FROM sayso.schema_version"), "3");
+    assert_eq!(server.sql("SELECT version FROM sayso.schema_version"), "4");
     // A hub of an earlier version has one shard, unless it is a cluster.
     assert_eq!(database.fix_shard_count(None, 16).unwrap(), 1);
     assert!(ClusterTable::open(&database, 1).is_ok());
@@ -77,7 +77,7 @@ fn nodes_that_start_together_create_the_tables_once() {
             node.join().unwrap().unwrap();
         }
     });
-    assert_eq!(server.sql("SELECT count(*), max(version) FROM sayso.schema_version"), "1|3");
+    assert_eq!(server.sql("SELECT count(*), max(version) FROM sayso.schema_version"), "1|4");
 }
 
 #[test]

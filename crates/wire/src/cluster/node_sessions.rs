@@ -308,3 +308,52 @@ fn remove_shard<K: std::hash::Hash + Eq>(all: &mut FxHashMap<K, FxHashSet<u16>>,
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::connection::{message_queue, split};
+
+    /// Sends a command as another node does, to a node that runs no shard. Returns the answer.
+    async fn answer(command: HubCommand) -> (MessageKind, Option<HubReply>) {
+        let limits = RouterLimits::default();
+        let (near, far) = tokio::io::duplex(64 * 1024);
+        let (sender, mut queue) = message_queue(&limits);
+        let (_near_reader, mut writer) = split(near, &limits);
+        let (mut reader, _far_writer) = split(far, &limits);
+        let session = NodeSessions::default().add("other", sender, &limits, &[]);
+        let request = Request { id: RequestId(9), principal: Principal::local(), command };
+        session.handle_request(0, 9, &encoding::encode_request(&request).unwrap(), &[]);
+        let message = tokio::select! {
+            message = reader.read() => message.unwrap(),
+            result = writer.run(&mut queue) => panic!("{result:?}"),
+        };
+        let reply = message.bodies.first().map(|body| encoding::decode_output(&body.0).unwrap());
+        let reply = reply.map(|output| match output {
+            TurnOutput::Reply(RequestId(9), reply) => reply,
+            other => panic!("{other:?}"),
+        });
+        (message.kind, reply)
+    }
+
+    #[tokio::test]
+    async fn commands_for_a_shard_as_a_whole_are_refused_from_other_nodes() {
+        let commands = || {
+            [
+                HubCommand::ShutDown,
+                HubCommand::PauseCheckpoints,
+                HubCommand::ResumeCheckpoints,
+                HubCommand::SetValidTokens { principals: Vec::new() },
+            ]
+        };
+        let connection = AgentConnectionId(1);
+        let on_connection =
+            commands().map(|command| HubCommand::OnConnection { connection, command: Box::new(command) });
+        for command in commands().into_iter().chain(on_connection) {
+            let name = format!("{command:?}");
+            assert_eq!(answer(command).await, (MessageKind::Outputs, Some(HubReply::Forbidden)), "{name}");
+        }
+        // Other commands go to the shard, which this node does not run.
+        assert_eq!(answer(HubCommand::DeleteManifest).await, (MessageKind::Refused, None));
+    }
+}

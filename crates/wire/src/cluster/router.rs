@@ -19,7 +19,7 @@ use super::hosted::HostedShard;
 use super::node_sessions::{NodeSession, NodeSessions};
 use super::peer::Peer;
 use super::protocol::{Hello, Message, MessageKind};
-use super::slot::{ConnectionNumber, ShardLocation, ShardSlot};
+use super::slot::{ConnectionNumber, ShardCounts, ShardLocation, ShardSlot};
 use super::{ClusterKey, RouterLimits};
 use crate::fanout::FanoutLimits;
 use crate::http_server::back_off_after_accept_error;
@@ -63,6 +63,8 @@ pub(super) struct RouterState {
     changes: Vec<Mutex<()>>,
     connections: AtomicU64,
     is_draining: AtomicBool,
+    /// The epoch of each shard, as the caller last read it.
+    epochs: Vec<AtomicU64>,
 }
 
 impl RouterState {
@@ -109,6 +111,7 @@ impl ShardRouter {
             changes: map.all().iter().map(|_| Mutex::default()).collect(),
             connections: AtomicU64::new(0),
             is_draining: AtomicBool::new(false),
+            epochs: map.all().iter().map(|_| AtomicU64::new(0)).collect(),
         });
         runtime.spawn(expire_requests(Arc::downgrade(&state), replies));
         Ok((Self(state), hub.with_manifests_of_shards()))
@@ -214,6 +217,13 @@ impl ShardRouter {
         self.0.is_draining.store(is_draining, Ordering::Relaxed);
     }
 
+    /// Sets the epoch of a shard's ownership, which is shown as a metric.
+    pub fn set_epoch(&self, shard: u16, epoch: u64) {
+        if let Some(known) = self.0.epochs.get(usize::from(shard)) {
+            known.store(epoch, Ordering::Relaxed);
+        }
+    }
+
     /// Returns where each shard runs.
     pub fn locations(&self) -> Vec<ShardLocation> {
         self.0.slots.iter().map(|slot| slot.location()).collect()
@@ -238,20 +248,61 @@ impl ShardRouter {
         Err(format!("These shards run nowhere, or their nodes cannot be reached: {}.", missing.join(", ")))
     }
 
-    /// Returns the metrics of the shards.
+    /// Returns the metrics of the shards, and of the connections between the nodes.
     pub(crate) fn metrics(&self) -> Vec<ServiceMetric> {
         let locations = self.locations();
-        let gauge = |name, help, holds: fn(&ShardLocation) -> bool| {
-            let values = (0..)
-                .zip(&locations)
-                .map(|(shard, location): (u16, _)| (vec![shard.to_string()], u64::from(holds(location))));
-            ServiceMetric::labelled_gauge(name, help, &["shard"], values)
+        let is = |holds: fn(&ShardLocation) -> bool| {
+            by_shard(locations.iter().map(move |location| u64::from(holds(location))))
         };
+        let counts: Vec<ShardCounts> = self.0.slots.iter().map(|slot| slot.counts()).collect();
+        let count = |of: fn(&ShardCounts) -> u64| by_shard(counts.iter().map(of));
+        let epochs = by_shard(self.0.epochs.iter().map(|epoch| epoch.load(Ordering::Relaxed)));
+        let nodes = u64::try_from(self.connected_nodes().len()).unwrap_or(u64::MAX);
+        let (gauge, counter) = (ServiceMetric::labelled_gauge, ServiceMetric::labelled_counter);
+        let shard = &["shard"];
         vec![
-            gauge("sayso_shard_here", "1 if the shard runs on this node.", |location| {
-                *location == ShardLocation::Here
-            }),
-            gauge("sayso_shard_reachable", "1 if this node can serve requests for the shard.", is_reachable),
+            gauge(
+                "sayso_shard_here",
+                "1 if the shard runs on this node.",
+                shard,
+                is(|location| *location == ShardLocation::Here),
+            ),
+            gauge(
+                "sayso_shard_reachable",
+                "1 if this node can serve requests for the shard.",
+                shard,
+                is(is_reachable),
+            ),
+            gauge("sayso_shard_epoch", "How often the shard has changed its owner.", shard, epochs),
+            counter(
+                "sayso_shard_starts",
+                "Times the shard has started on this node.",
+                shard,
+                count(|counts| counts.starts),
+            ),
+            counter(
+                "sayso_requests_forwarded",
+                "Requests sent to the node that runs the shard.",
+                shard,
+                count(|counts| counts.forwarded),
+            ),
+            counter(
+                "sayso_requests_held",
+                "Requests that waited because the shard could not be reached.",
+                shard,
+                count(|counts| counts.held),
+            ),
+            gauge(
+                "sayso_requests_waiting_for_shard",
+                "Requests that wait because the shard cannot be reached.",
+                shard,
+                count(|counts| counts.waiting),
+            ),
+            ServiceMetric::gauge(
+                "sayso_nodes_connected",
+                "Other nodes that send requests to this one.",
+                nodes,
+            ),
         ]
     }
 
@@ -274,6 +325,11 @@ impl ShardRouter {
             });
         }
     }
+}
+
+/// Labels values with their shards.
+fn by_shard(values: impl Iterator<Item = u64>) -> Vec<(Vec<String>, u64)> {
+    (0_u16..).zip(values).map(|(shard, value)| (vec![shard.to_string()], value)).collect()
 }
 
 fn is_reachable(location: &ShardLocation) -> bool {

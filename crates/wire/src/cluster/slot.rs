@@ -69,6 +69,20 @@ struct SlotState {
     waiting_repairs: VecDeque<Request>,
     /// The principals with valid tokens, for a shard that starts on this node.
     valid_principals: Option<Vec<Principal>>,
+    counts: ShardCounts,
+}
+
+/// What the metrics of a shard count on this node.
+#[derive(Clone, Copy, Default)]
+pub(super) struct ShardCounts {
+    /// How often the shard was started on this node.
+    pub(super) starts: u64,
+    /// Requests that were sent to another node.
+    pub(super) forwarded: u64,
+    /// Requests that had to wait for an owner.
+    pub(super) held: u64,
+    /// Requests that wait for an owner now.
+    pub(super) waiting: u64,
 }
 
 #[derive(Default)]
@@ -154,6 +168,11 @@ impl ShardSlot {
         }
     }
 
+    pub(super) fn counts(&self) -> ShardCounts {
+        let state = self.lock();
+        ShardCounts { waiting: u64::try_from(state.held.len()).unwrap_or(u64::MAX), ..state.counts }
+    }
+
     /// Returns the shard, if it runs on this node.
     pub(super) fn hosted(&self) -> Option<Arc<HostedShard>> {
         match &self.lock().target {
@@ -208,6 +227,7 @@ impl ShardSlot {
             hosted.submit(Request { id, principal: Principal::local(), command });
         }
         state.target = ShardTarget::Here(hosted);
+        state.counts.starts += 1;
     }
 
     /// Stops sending requests to the shard on this node, and returns it. Its outputs are still applied.
@@ -374,6 +394,7 @@ impl ShardLink for ShardSlot {
         }
         let until = Instant::now() + self.limits.hold_time;
         state.held.push(HeldRequest { request, until });
+        state.counts.held += 1;
         true
     }
 
@@ -454,6 +475,7 @@ impl SlotState {
             return hosted.submit(request);
         }
         self.target.send(shard, &request);
+        self.counts.forwarded += 1;
         let sent = SentRequest::new(via, None, &request);
         self.sent.insert(request.id, SentRequest { request: Some(request), ..sent });
         true
@@ -526,7 +548,10 @@ impl CurrentOwner<'_> {
             for id in ids {
                 let request = state.sent.remove(&id).and_then(|sent| sent.request);
                 match request.filter(|request| was_refused || request.command.is_repeatable()) {
-                    Some(request) => state.held.push(HeldRequest { request, until }),
+                    Some(request) => {
+                        state.held.push(HeldRequest { request, until });
+                        state.counts.held += 1;
+                    }
                     None => lost.push(id),
                 }
             }

@@ -147,14 +147,6 @@ impl FanoutLoop {
                 }
             }
             FanoutCommand::Close(id) => self.close(id),
-            FanoutCommand::CloseShard(shard) => {
-                let hears_shard =
-                    |(_, listener): &(_, &FanoutListener)| listener.group_of_shard(shard).is_some();
-                let ids: Vec<_> = self.listeners.iter().filter(hears_shard).map(|(id, _)| *id).collect();
-                for id in ids {
-                    self.close(id);
-                }
-            }
             FanoutCommand::Park { shard, positions } => {
                 let _ = positions.send(self.park(shard));
             }

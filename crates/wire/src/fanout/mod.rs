@@ -95,8 +95,6 @@ pub enum FanoutCommand {
     },
     /// Closes a listener after it has received its private frames.
     Close(ListenerId),
-    /// Closes every listener that has a group of this shard.
-    CloseShard(u16),
     /// Takes all listeners out of the groups of this shard, because its owner has changed. They still receive the frames that are
     /// in their queues. When a listener is attached to a group of the shard again, it receives that group's frames after them.
     Park {

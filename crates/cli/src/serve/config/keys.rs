@@ -69,6 +69,8 @@ keys! {
         "Address on which the other nodes of the cluster reach this one; port 0 picks a free port. By default a free port on loopback, if the hub listens on loopback.";
     "cluster_address": Name => OptionalName(cluster_address),
         "Host and port at which the other nodes reach this one, if they differ from those on which it listens.";
+    "cluster_drain_delay": Time(0, HOUR) => Time(drain_delay),
+        "How long a node that stops still accepts connections while GET /readyz returns 503, so that a load balancer notices it. A second signal ends this time.";
     "tokens": Path => OptionalPath(tokens),
         "Token file; by default it is in the data folder.";
     "open": Flag => Flag(open),

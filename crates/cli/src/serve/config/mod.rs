@@ -44,6 +44,8 @@ seal::defaults! {
         pub(super) cluster_listen: Option<SocketAddr> = None,
         /// Where the other nodes reach this one, if not at `cluster_listen`.
         pub(super) cluster_address: Option<String> = None,
+        /// How long a node that stops still accepts connections.
+        pub(super) drain_delay: Duration = Duration::from_secs(15),
         pub(super) tokens: Option<PathBuf> = None,
         pub(super) open: bool = false,
         pub(super) personal: bool = false,

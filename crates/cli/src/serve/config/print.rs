@@ -33,6 +33,49 @@ impl LoadedConfig {
     }
 }
 
+/// Settings that nodes of a cluster may have for themselves. The number of shards is in the database, and the manifests are compared by
+/// their content.
+#[cfg(feature = "postgres")]
+const OF_ONE_NODE: [&str; 18] = [
+    "listen",
+    "data",
+    "journal",
+    "journal_connections",
+    "cluster_node",
+    "cluster_listen",
+    "cluster_address",
+    "cluster_drain_delay",
+    "tls_cert",
+    "tls_key",
+    "tls_client_ca",
+    "threads",
+    "http.trusted_proxies",
+    "http.connections",
+    "http.reserved_connections",
+    "hub.shards",
+    "manifests.folder",
+    "manifests.keys",
+];
+
+#[cfg(feature = "postgres")]
+impl Config {
+    /// Returns the names and values of the settings that must be the same at every node of a cluster.
+    pub(in crate::serve) fn shared_values(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let is_shared = |name: &str| {
+            !OF_ONE_NODE.contains(&name)
+                && !["journal", "backup", "demo"].iter().any(|section| is_in(name, section))
+        };
+        KEYS.iter()
+            .filter(move |key| is_shared(key.name))
+            .map(|key| (key.name, key.to_toml(self).unwrap_or_default()))
+    }
+}
+
+#[cfg(feature = "postgres")]
+fn is_in(name: &str, section: &str) -> bool {
+    name.split_once('.').is_some_and(|(first, _)| first == section)
+}
+
 /// Returns all keys as the Markdown table of `docs/configuration.md`.
 pub(crate) fn key_table_markdown() -> String {
     let config = Config::default();

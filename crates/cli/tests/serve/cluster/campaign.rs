@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use testing::random::SplitMix64;
 
+use super::listener::PersistentListener;
 use super::*;
 use crate::serve::random_kills::{AcknowledgedState, assert_acknowledged, run_step};
 
@@ -29,6 +30,8 @@ fn nothing_acknowledged_is_lost_whatever_fails() {
     }
     campaign.check();
     campaign.check_deadlines();
+    campaign.check_calls();
+    println!("the listener has resumed {} times", campaign.listener.resumes());
     let slowest = campaign.failovers.iter().max().copied().unwrap_or_default();
     println!("{} failovers after SIGKILL, the slowest took {slowest:?}", campaign.failovers.len());
     let (events, accepts) = (campaign.events, campaign.accepts);
@@ -40,13 +43,32 @@ fn nothing_acknowledged_is_lost_whatever_fails() {
 enum Fault {
     Kill,
     Pause,
+    /// Connections to the database are closed, and new ones refused.
     CutFromDatabase,
+    /// Connections to the database stay open, but nothing arrives until other nodes own the shards. Then everything arrives.
+    StallDatabase,
+    /// The database performs what the node sends, but its answers are lost.
+    LoseAnswers,
     CutFromNodes,
+    /// Connections from other nodes stay open, but nothing arrives.
+    StallNodes,
     LosePrimary,
 }
 
-const FAULTS: [Fault; 5] =
-    [Fault::Kill, Fault::Pause, Fault::CutFromDatabase, Fault::CutFromNodes, Fault::LosePrimary];
+const FAULTS: [Fault; 8] = [
+    Fault::Kill,
+    Fault::Pause,
+    Fault::CutFromDatabase,
+    Fault::StallDatabase,
+    Fault::LoseAnswers,
+    Fault::CutFromNodes,
+    Fault::StallNodes,
+    Fault::LosePrimary,
+];
+
+/// How many answers of the database are lost at a time, at least. A node has a connection for its leases and one for the tokens, so
+/// one of the answers belongs to a shard.
+const LOST_ANSWERS: usize = 3;
 
 const SYNCHRONOUS: &str = "synchronous_standby_names=standby";
 
@@ -69,6 +91,8 @@ struct Campaign {
     primary: PostgresServer,
     standby: PostgresServer,
     nodes: Vec<TestNode>,
+    /// Hears everything from the beginning to the end.
+    listener: PersistentListener,
     /// One per node.
     agents: Vec<Agent>,
     /// A session in each shard.
@@ -127,6 +151,13 @@ impl Agent {
         }
     }
 
+    /// Asserts that the listener has heard everything acknowledged once, and in the order of the session. If the listener is behind, a
+    /// question overtakes progress and takes the calls before it along, so each kind has an order of its own.
+    pub(super) fn assert_heard_by(&self, listener: &PersistentListener) {
+        listener.assert_heard(&self.session, &self.acknowledged.events);
+        listener.assert_heard(&self.session, &self.acknowledged.call_events);
+    }
+
     /// Asserts that everything acknowledged is there once, and that a listener that resumes gets it once.
     pub(super) fn assert_nothing_is_lost(&self, client: &TestClient) {
         let Self { session, subscription, first_event_id, acknowledged } = self;
@@ -153,13 +184,18 @@ impl Campaign {
             "1000000",
             "--hub-total-questions-per-minute",
             "1000000",
+            // The listener must hear each event. One that is far behind gets only the latest progress.
+            "--delivery-merge-threshold",
+            "9000",
         ]);
         let nodes = start_nodes(&primary, &["a", "b", "c"], &arguments);
+        let listener = PersistentListener::start(nodes.iter().map(TestNode::client).collect());
         Self {
             random: SplitMix64::new(seed),
             primary,
             standby,
             nodes,
+            listener,
             agents: Vec::new(),
             probes: Vec::new(),
             unanswered: Vec::new(),
@@ -234,7 +270,23 @@ impl Campaign {
                 self.nodes[target].database_link.refuse_connections(false);
                 self.wait_until_node_is_ready(target);
             }
+            Fault::StallDatabase => {
+                self.nodes[target].database_link.stall();
+                wait_until("the shards are taken over", || owned_by(&self.primary, name) == 0);
+                self.nodes[target].database_link.end_stall();
+                self.wait_until_node_is_ready(target);
+            }
+            Fault::LoseAnswers => {
+                let link = &self.nodes[target].database_link;
+                link.withhold_answers();
+                for _ in 0..LOST_ANSWERS {
+                    link.wait_until_withheld();
+                }
+                link.cut();
+                self.wait_until_node_is_ready(target);
+            }
             Fault::CutFromNodes => self.nodes[target].internal_link.cut(),
+            Fault::StallNodes => self.nodes[target].internal_link.stall(),
             Fault::LosePrimary => {
                 self.primary.kill();
                 self.standby.promote();
@@ -290,6 +342,7 @@ impl Campaign {
         for (index, agent) in agents.iter().enumerate() {
             let client = self.nodes[(first + index) % 3].client();
             agent.assert_nothing_is_lost(&client);
+            agent.assert_heard_by(&self.listener);
         }
         self.agents = agents;
     }
@@ -306,7 +359,37 @@ impl Campaign {
         }
         assert!(!self.unanswered.is_empty());
     }
+
+    /// Asserts that the ledger has an accepted question before each tool call, which was used for this call only.
+    fn check_calls(&self) {
+        let counts = self.primary.sql(COUNT_CALLS);
+        println!("calls, those without an earlier accepted question, used acceptances: {counts}");
+        let counts: Vec<usize> = counts.split('|').map(|count| count.parse().unwrap()).collect();
+        let [calls, unfounded, used] = counts[..] else { panic!("{counts:?}") };
+        assert!(calls > 0, "too little was done for a meaningful test");
+        assert_eq!((unfounded, used), (0, calls));
+    }
 }
+
+/// Counts all tool calls, those without an accepted question that was asked and answered earlier and used for this call, and the
+/// acceptances that were used.
+const COUNT_CALLS: &str = "
+WITH event AS (
+    SELECT shard, session, position, at, convert_from(body, 'UTF8')::jsonb AS body FROM sayso.event),
+calls AS (
+    SELECT shard, session, position, at, body->'extensions'->'sayso'->>'action_digest' AS call FROM event
+    WHERE body->>'type' = 'aaep:agent.tool.invoked'),
+accepted AS (
+    SELECT question.shard, question.session, asked.position, decided, spent, convert_from(question.call, 'UTF8') AS call
+    FROM sayso.question JOIN event AS asked ON asked.shard = question.shard AND asked.session = question.session
+    AND asked.body->>'type' = 'aaep:agent.awaiting.confirmation'
+    AND asked.body->>'reply_token' = convert_from(question.token, 'UTF8')
+    WHERE convert_from(decision, 'UTF8') = 'accept' AND convert_from(decided_by, 'UTF8') = 'reply')
+SELECT (SELECT count(*) FROM calls),
+    (SELECT count(*) FROM calls WHERE 1 <> (SELECT count(*) FROM accepted
+        WHERE accepted.shard = calls.shard AND accepted.session = calls.session AND accepted.call = calls.call
+        AND accepted.position < calls.position AND accepted.decided <= calls.at AND accepted.spent = calls.at)),
+    (SELECT count(*) FROM sayso.question WHERE spent IS NOT NULL)";
 
 /// Runs an action again if it fails, because on a busy machine, a node can lose its lease without a fault.
 pub(super) fn repeat<T>(action: impl Fn() -> T) -> T {

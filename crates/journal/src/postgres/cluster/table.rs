@@ -75,6 +75,20 @@ impl ClusterTable {
         self.run(async |client| client.execute(sql, &[]).await.map(drop))
     }
 
+    /// Stores the settings of a node, so that the others can compare them with theirs.
+    pub fn publish_settings(&self, node: &str, settings: &str) -> Result<(), JournalError> {
+        let sql = "UPDATE sayso.node SET settings = $2 WHERE name = $1";
+        self.run(async |client| client.execute(sql, &[&node, &settings]).await.map(drop))
+    }
+
+    /// Returns the names and settings of the live nodes that have stored theirs.
+    pub fn settings(&self) -> Result<Vec<(String, String)>, JournalError> {
+        let sql = "SELECT name, settings FROM sayso.node
+                   WHERE settings IS NOT NULL AND alive_until > clock_timestamp() ORDER BY name";
+        let rows = self.run(async |client| client.query(sql, &[]).await)?;
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    }
+
     /// Performs a query of a node. Gives up after `limit`.
     pub(super) async fn perform(
         &self,
@@ -127,7 +141,8 @@ async fn perform(
                        ($1, $2, $3, clock_timestamp() + $4::bigint * interval '1 millisecond', $5, false)
                        ON CONFLICT (name) DO UPDATE SET instance = $2, address = $3,
                        alive_until = clock_timestamp() + $4::bigint * interval '1 millisecond', draining = $5,
-                       drain_requested = node.drain_requested AND node.instance = $2
+                       drain_requested = node.drain_requested AND node.instance = $2,
+                       settings = CASE WHEN node.instance = $2 THEN node.settings END
                        WHERE node.instance = $2 OR node.alive_until < clock_timestamp()";
             let rows =
                 client.execute(sql, &[&node.name, &instance, &node.address, &lease_ms, is_draining]).await?;
@@ -197,9 +212,10 @@ async fn read_table(client: &Client) -> Result<TableSnapshot, tokio_postgres::Er
         })
     });
     let nodes = nodes.collect();
+    // A failed `sayso migrate` may have left rows of further shards.
     let sql = "SELECT id, epoch, owner, coalesce(address, ''), instance,
                (extract(epoch FROM lease_until - clock_timestamp()) * 1000)::bigint
-               FROM sayso.shard ORDER BY id";
+               FROM sayso.shard WHERE id < (SELECT count FROM sayso.shard_count) ORDER BY id";
     let shards = client.query(sql, &[]).await?;
     let shards = shards.iter().filter_map(|row| {
         let owner = row.get::<_, Option<String>>(2).map(|name| ShardOwner {

@@ -142,16 +142,6 @@ impl ShardOutputs {
         flush(&mut frames);
     }
 
-    /// Answers every pending request of a shard with an error, because the shard cannot be reached, and disconnects all
-    /// listeners that hear it. They reconnect and resume.
-    pub fn fail_shard(&self, shard: u16, reason: &Unavailable) {
-        let requests = self.lock().requests_of(shard);
-        for id in requests {
-            self.apply_reply(id, HubReply::Unavailable(reason.clone()));
-        }
-        self.fanout.send(FanoutCommand::CloseShard(shard));
-    }
-
     /// Delivers a reply to the caller that waits for it. If it completes a stage of a flow, starts the next stage.
     pub(crate) fn apply_reply(&self, id: RequestId, reply: HubReply) {
         let mut pending = self.lock();

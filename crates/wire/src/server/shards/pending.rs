@@ -74,10 +74,6 @@ impl PendingReplies {
         self.requests.remove(&id).map(|request| request.shard)
     }
 
-    pub(super) fn requests_of(&self, shard: u16) -> Vec<RequestId> {
-        self.requests.iter().filter(|(_, request)| request.shard == shard).map(|(id, _)| *id).collect()
-    }
-
     pub(super) fn has_connection(&self, connection: AgentConnectionId) -> bool {
         self.connections.contains_key(&connection)
     }
