@@ -302,7 +302,7 @@ impl Node {
         let Ok(mut restored) = SessionState::restore(&self.config, &stored) else { return Ok(()) };
         let mut transitions = Vec::new();
         for step in &steps {
-            let Ok(taken_over) = restored.participant.take_over(step) else { return Ok(()) };
+            let Ok(taken_over) = restored.participant.take_over(step, ReceiverChecks::PASSED) else { return Ok(()) };
             transitions.extend(taken_over);
         }
         let adopted = restored.message_count().saturating_sub(state.message_count());
