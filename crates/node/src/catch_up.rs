@@ -67,9 +67,9 @@ impl Node {
         handle: &Arc<SessionHandle>,
         target: Digest,
     ) -> Result<bool, NodeError> {
-        let busy = |_| NodeError::catching_up("the node is already fetching them", Duration::from_secs(1));
-        let _session = handle.catching_up.try_lock().map_err(|_| busy(()))?;
-        let _fetch = self.catch_ups.try_acquire().map_err(|_| busy(()))?;
+        let busy = || NodeError::catching_up("the node is already fetching them", Duration::from_secs(1));
+        let _session = handle.catching_up.try_lock().map_err(|_| busy())?;
+        let _fetch = self.catch_ups.try_acquire().map_err(|_| busy())?;
         let before = self.lock(handle).await?.message_count();
         let mut catch_up = CatchUp {
             target,

@@ -11,7 +11,7 @@ use crate::policies::{deliver, introduce, proposal, sign_unchecked};
 use crate::raw_peer::{RawPeer, RawSession, header, now};
 use crate::refused_shortcuts::{commitment, deposits};
 use crate::script::verify;
-use crate::test_node::{NodeBuilder, Storage, TestNode, View, poll, start_pair};
+use crate::test_node::{NodeBuilder, Storage, TestNode, View, poll, start_pair, timestamp_in};
 
 /// Starts a node with a journal on disk, in a session with a peer whose messages `server` serves.
 fn start(server: &PeerServer, limits: &str) -> (TestNode, RawPeer, RawSession) {
@@ -304,6 +304,26 @@ fn fetched_messages_pass_the_same_checks_as_others() {
     let response = peer.send(&node, "POST", &session.messages_path(), &next);
     assert_eq!(response.status, 422, "{response:?}");
     assert_eq!(state(&node, &session).1, before.1);
+}
+
+#[test]
+fn an_acceptance_that_is_too_late_now_is_not_adopted() {
+    let server = PeerServer::start(true);
+    let (node, peer, mut session) = start(&server, "");
+    let valid_until = timestamp_in(2);
+    let mut offer = proposal("prop_1");
+    offer["validUntil"] = valid_until.as_str().into();
+    node.send(&session.id, "PROPOSE", &offer);
+    node.wait_for(&session.id, "the delivery", View::is_acknowledged);
+    session.catch_up(&peer, &node);
+    // By its own timestamp, the acceptance is in time. The peer shows it after the offer has expired.
+    session.sign(Performative::Accept, r#"{"referenceId":"prop_1"}"#);
+    let next = session.sign(Performative::Observe, &observe("the price")).text;
+    server.publish(&session);
+    poll("the deadline", || (timestamp_in(0) > valid_until).then_some(()));
+    let response = peer.send(&node, "POST", &session.messages_path(), &next);
+    assert_eq!(response.status, 422, "{response:?}");
+    assert_eq!(state(&node, &session), ("FAILED".to_owned(), 5));
 }
 
 #[test]
