@@ -247,7 +247,9 @@ impl Node {
         for body in superseded {
             state.note_refusal(RefusalNotice::stale(body.performative()));
         }
-        received.into_iter().for_each(|performative| self.counters.received.increment(performative));
+        for performative in received {
+            self.counters.received.increment(performative);
+        }
         if state.state() == State::Executing {
             self.peers().escrow.reserve(&handle.info, state.participant.session());
         }

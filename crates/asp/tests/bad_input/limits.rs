@@ -71,7 +71,9 @@ fn the_size_of_each_sides_messages_is_limited_and_each_side_can_leave() {
     let limits = AspLimits { max_session_bytes: 20_000, ..AspLimits::default() };
     let mut harness = RecordHarness::with(limits).advanced_to(State::Conversing);
     let offers = ["prop_b1", "prop_b2", "prop_b3", "prop_b4", "prop_b5"];
-    offers.iter().for_each(|offer| harness.send(B, &propose(offer)));
+    for offer in offers {
+        harness.send(B, &propose(offer));
+    }
     let small = observe(&"x".repeat(100));
     let refused = RejectCode::CapacityUnavailable;
     while harness.record.transcript().bytes_of(A) < 18_000 {
