@@ -76,7 +76,7 @@ fn the_size_of_each_sides_messages_is_limited_and_each_side_can_leave() {
     }
     let small = observe(&"x".repeat(100));
     let refused = RejectCode::CapacityUnavailable;
-    while harness.record.transcript().bytes_of(A) < 18_000 {
+    while harness.record.transcript().bytes_of(A) < 17_000 {
         harness.send(A, &small);
     }
     let envelope = harness.next(A, &observe(&"x".repeat(2_000)));
