@@ -156,7 +156,7 @@ async fn wait_until(what: &str, is_met: impl Fn() -> bool) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), waiting).await.unwrap_or_else(|_| panic!("no {what}"));
+    tokio::time::timeout(Duration::from_mins(1), waiting).await.unwrap_or_else(|_| panic!("no {what}"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
