@@ -20,9 +20,11 @@ const SESSIONS: &str = "/agent/v1/asp/sessions";
 /// A policy without limits that matter here.
 const POLICY: &str = "[limits]
 messages_per_minute = [4000000000, 4000000000, 4000000000, 4000000000, 4000000000]
+bytes_per_minute = [4000000000, 4000000000, 4000000000, 4000000000, 4000000000]
 invitations_per_minute = [4000000000, 4000000000, 4000000000, 4000000000, 4000000000]
 remembered_proofs = 4000000
 messages_per_session = 1000000
+session_bytes = 4000000000
 ";
 
 /// Where the nodes keep their sessions.

@@ -46,7 +46,7 @@ pub use id::{
     AgentUri, CommitmentId, Currency, DisputeId, IdError, MessageId, ProposalId, QueryId, Reference,
     SessionId,
 };
-pub use limits::{AspLimits, MAX_CLOCK_SKEW_SECONDS};
+pub use limits::{AspLimits, LEAVING_RESERVE_BYTES, MAX_CLOCK_SKEW_SECONDS};
 pub use participant::{
     OutgoingMessage, Participant, ParticipantConfig, ReceiveOutcome, RestoreError, SentMessage, StoredStep,
 };

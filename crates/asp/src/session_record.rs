@@ -11,8 +11,8 @@ use seal::json::Tape;
 use crate::agent_card::AgentCard;
 use crate::error::{Refusal, RejectCode};
 use crate::id::{AgentUri, SessionId};
-use crate::limits::{AspLimits, MAX_CLOCK_SKEW_SECONDS};
-use crate::message::{AuthenticatedMessage, Body, Envelope, PinnedCards};
+use crate::limits::{AspLimits, LEAVING_RESERVE_BYTES, MAX_CLOCK_SKEW_SECONDS};
+use crate::message::{AuthenticatedMessage, Body, Envelope, InformType, PinnedCards};
 use crate::session::{AspSession, IncomingMessage, Party, ReceiverChecks, SessionRules, Transition};
 use crate::state_machine::Role;
 use crate::transcript::{AppendError, ChainPosition, Transcript, max_clock_skew_ms};
@@ -26,6 +26,7 @@ pub struct SessionRecord {
     transcript: Transcript,
     seen_proofs: ReplayCache,
     max_messages: usize,
+    max_bytes: usize,
 }
 
 /// A point from which a record can be resumed.
@@ -69,6 +70,7 @@ impl SessionRecord {
             transcript: Transcript::default(),
             seen_proofs: ReplayCache::new(PROOF_RETENTION_SECONDS, limits.max_remembered_proofs),
             max_messages: limits.max_messages,
+            max_bytes: limits.max_session_bytes,
         }
     }
 
@@ -227,6 +229,11 @@ impl SessionRecord {
             return refuse(RejectCode::CapacityUnavailable, "the session has reached its message limit");
         }
         self.transcript.check_append(message, sender)?;
+        if clock.is_some() && !self.has_room_for(message, sender) {
+            let reason =
+                "the messages of this side have reached the size limit of the session, so it can only leave";
+            return refuse(RejectCode::CapacityUnavailable, reason);
+        }
         if self.seen_proofs.contains(&message.jti) {
             return refuse(RejectCode::Duplicate, "the DPoP proof was used before");
         }
@@ -266,6 +273,18 @@ impl SessionRecord {
         }
         transitions.push(session.handle_message(&incoming).map_err(AppendError::Refused)?);
         Ok((Some(session), transitions, sender))
+    }
+
+    /// Returns whether the size limit of the session permits one more message from this side. A side may always leave.
+    pub fn has_room_for(&self, message: &AuthenticatedMessage, sender: Role) -> bool {
+        let is_leaving = match &message.envelope.body {
+            Body::Close(_) | Body::Withdraw(_) | Body::Reject(_) => true,
+            Body::Inform(inform) => inform.kind == InformType::Resolution,
+            _ => false,
+        };
+        let reserve = if is_leaving { LEAVING_RESERVE_BYTES } else { 0 };
+        let bytes = self.transcript.bytes_of(sender).saturating_add(message.text.len());
+        bytes <= self.max_bytes.saturating_add(reserve)
     }
 
     /// Returns whether the body contains no card or contains the sender's pinned card (D17).

@@ -27,11 +27,16 @@ pub struct Transcript {
     /// The position that this transcript continues from.
     start: ChainPosition,
     next_sequence_numbers: [u64; 2],
+    /// The size of each side's messages since the start position.
+    bytes: [usize; 2],
     discards_texts: bool,
 }
 
 #[derive(Clone, Debug)]
 struct TranscriptEntry {
+    sender: Role,
+    /// The size of the message, even if its text was discarded.
+    bytes: usize,
     text: Arc<str>,
     hash: Digest,
     id: MessageId,
@@ -116,6 +121,11 @@ impl Transcript {
         self.next_sequence_numbers[role.index()]
     }
 
+    /// Returns the size of one side's messages since the start position, in bytes.
+    pub fn bytes_of(&self, role: Role) -> usize {
+        self.bytes[role.index()]
+    }
+
     /// Returns the messages since the start position, as they were received. Discarded texts are empty.
     pub fn messages(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| &*entry.text)
@@ -177,7 +187,10 @@ impl Transcript {
         self.index_by_previous_hash.insert(self.head(), self.entries.len());
         self.index_by_id.insert(envelope.message_id, self.entries.len());
         self.next_sequence_numbers[sender.index()] = envelope.sequence_number + 1;
+        self.bytes[sender.index()] += message.text.len();
         self.entries.push(TranscriptEntry {
+            sender,
+            bytes: message.text.len(),
             text: if self.discards_texts { Arc::default() } else { message.text.clone() },
             hash: message.hash,
             id: envelope.message_id,
@@ -190,6 +203,7 @@ impl Transcript {
         let remaining_count = position.message_count.saturating_sub(self.start.message_count);
         for entry in self.entries.drain(remaining_count.min(self.entries.len())..) {
             self.index_by_id.remove(&entry.id);
+            self.bytes[entry.sender.index()] -= entry.bytes;
         }
         self.index_by_previous_hash.retain(|_, index| *index < remaining_count);
         self.next_sequence_numbers = position.next_sequence_numbers;

@@ -6,4 +6,5 @@ mod participant_pair;
 mod races;
 mod refusals;
 mod restart;
+mod taking_over;
 mod unreliable_network;

@@ -21,7 +21,7 @@ use crate::person::{
     AskedQuestion, BoundCall, HubError, PersonAnswer, PersonQuestion, QuestionKind, deadline_after,
 };
 use crate::records::{ConsentOutcome, ConsentRequest, SessionRecord};
-use crate::send::{SendOutcome, send_signed};
+use crate::send::{REVOKED, SendOutcome, send_signed};
 use crate::session::{RefusalNotice, SessionHandle, SessionState};
 
 /// The time between two attempts to store a no.
@@ -143,6 +143,9 @@ impl Node {
         if !is_ours || state.consent.is_some() || !self.policy().consent.escalate || self.person.is_none() {
             return;
         }
+        if self.is_revoked(&handle.info.peer) {
+            return;
+        }
         let Some(body) = state.latest_escalation() else { return };
         let asked = match self.question(handle, state, &body) {
             Ok(question) => self.ask_person(handle, state, question, &body).await,
@@ -213,6 +216,9 @@ impl Node {
         state: &SessionState,
         request: &ConsentRequest,
     ) -> Option<String> {
+        if self.is_revoked(&handle.info.peer) {
+            return Some(REVOKED.to_owned());
+        }
         let performative = Performative::parse(&request.performative)?;
         if performative == Performative::Escalate {
             let escalated_by = state.participant.session().and_then(asp::session::AspSession::escalated_by);
@@ -255,6 +261,7 @@ impl Node {
             return Ok(());
         }
         self.expire(handle, &mut state).await?;
+        self.check_not_revoked(handle)?;
         let performative = Performative::parse(&request.performative)
             .ok_or_else(|| refuse("the stored message is malformed"))?;
         let body = Body::parse(performative, &request.body).map_err(|error| refuse(&error.to_string()))?;
@@ -273,10 +280,11 @@ impl Node {
         }
         person.begin_call(request, &question).await.map_err(|error| refuse(&error.to_string()))?;
         let checks = self.checks_of_own_message(handle, &state, &body);
-        let sent = state
-            .participant
-            .send_with(body, None, checks, unix_now(), &mut SystemRandom)
-            .map_err(|error| refuse(&error.to_string()));
+        // The operator may have revoked the card while the hub was asked.
+        let sent = self.check_not_revoked(handle).and_then(|()| {
+            let sent = state.participant.send_with(body, None, checks, unix_now(), &mut SystemRandom);
+            sent.map_err(|error| refuse(&error.to_string()))
+        });
         let sent = match sent {
             Ok(sent) => sent,
             Err(error) => {
@@ -322,6 +330,7 @@ impl Node {
                 return Ok(());
             }
             self.expire(handle, &mut state).await?;
+            self.check_not_revoked(handle)?;
             let mut resolution = Inform::new(InformType::Resolution);
             resolution.resolved_by = Some("person".to_owned());
             let data = write_object(|writer| {

@@ -1,5 +1,7 @@
 //! Errors, grouped by who is at fault.
 
+use std::time::Duration;
+
 use asp::{LocalError, Refusal, SessionId};
 use journal::JournalError;
 use thiserror::Error;
@@ -41,7 +43,21 @@ pub enum NodeError {
     /// The stored session cannot be restored.
     #[error("the stored session {0} cannot be restored: {1}")]
     DamagedSession(SessionId, String),
+    /// The message continues messages that this node has lost, and they cannot be fetched now.
+    #[error("the messages before this one cannot be fetched now: {reason}")]
+    CatchingUp {
+        /// Why not.
+        reason: String,
+        /// When the sender should try again.
+        retry_after: Duration,
+    },
     /// The node is stopping.
     #[error("the node is stopping")]
     Stopping,
+}
+
+impl NodeError {
+    pub(crate) fn catching_up(reason: &str, retry_after: Duration) -> Self {
+        Self::CatchingUp { reason: reason.to_owned(), retry_after }
+    }
 }

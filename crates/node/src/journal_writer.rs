@@ -3,9 +3,10 @@
 
 use std::collections::VecDeque;
 
-use asp::SessionId;
-use journal::{Journal, JournalEntry, JournalError, Position};
-use seal::{SystemRandom, UnixMillis};
+use asp::message::Authenticator;
+use asp::{SessionId, StoredStep};
+use journal::{Journal, JournalEntry, JournalError, Position, Retention, TrimReport};
+use seal::{Digest, SystemRandom, UnixMillis};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::crash_point;
@@ -57,6 +58,7 @@ enum Command {
     Append { batch: Batch, at: UnixMillis, reply: oneshot::Sender<Result<(), JournalError>> },
     Contains { session: SessionId, reply: oneshot::Sender<Result<bool, JournalError>> },
     PauseCheckpoints { is_paused: bool, reply: oneshot::Sender<Result<(), JournalError>> },
+    Trim { retention: Retention, now: UnixMillis, reply: oneshot::Sender<Result<TrimReport, JournalError>> },
     Read { session: SessionId, reply: oneshot::Sender<Result<Option<StoredSession>, JournalError>> },
 }
 
@@ -132,6 +134,12 @@ impl JournalWriter {
         self.request(Command::PauseCheckpoints { is_paused, reply }, result).await
     }
 
+    /// Deletes old records of ended sessions, in one bounded step. Returns whether there may be more to delete.
+    pub(crate) async fn trim(&self, retention: Retention, now: UnixMillis) -> Result<bool, JournalError> {
+        let (reply, result) = oneshot::channel();
+        Ok(self.request(Command::Trim { retention, now, reply }, result).await?.has_more)
+    }
+
     async fn request<T>(
         &self,
         command: Command,
@@ -163,7 +171,19 @@ fn read_events(journal: &mut dyn Journal, session: &str) -> Result<Vec<Vec<u8>>,
     }
 }
 
-/// Reads a session. The inner error says that its facts are malformed.
+/// Returns whether the records of a session begin with its invitation, which links to nothing. Old records of ended sessions are
+/// deleted, the oldest first.
+fn is_complete(records: &[SessionRecord]) -> bool {
+    let Some(SessionRecord::Step(StoredStep::Sent { text } | StoredStep::Received { text })) =
+        records.first()
+    else {
+        return false;
+    };
+    let envelope = Authenticator::default().parse_unauthenticated(text);
+    envelope.is_ok_and(|envelope| envelope.integrity.previous_hash == Digest::ZERO)
+}
+
+/// Reads a session. An ended session of which records were deleted does not exist any more. The inner error says that its facts are malformed.
 fn read_session(
     journal: &mut dyn Journal,
     id: SessionId,
@@ -177,7 +197,10 @@ fn read_session(
             events.iter().map(|body| parse(body, SessionRecord::parse)).collect::<Result<_, _>>()?;
         Ok(StoredSession { info, records, is_ended: stored.is_ended })
     };
-    Ok(Some(read()))
+    match read() {
+        Ok(session) if session.is_ended && !is_complete(&session.records) => Ok(None),
+        result => Ok(Some(result)),
+    }
 }
 
 struct WriterThread {
@@ -219,6 +242,9 @@ impl WriterThread {
                             self.journal.resume_checkpoints()
                         };
                         let _ = reply.send(result);
+                    }
+                    Command::Trim { retention, now, reply } => {
+                        let _ = reply.send(self.journal.trim(&retention, now));
                     }
                     Command::Read { session, reply } => {
                         let result = read_session(&mut *self.journal, session);

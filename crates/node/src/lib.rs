@@ -7,6 +7,7 @@
 //! - [`NodeLimits`]: the limits.
 //! - [`Person`]: the hub through which a person is asked and hears what happens.
 //! - `session`, `send`, `receive`, `outbox`: one session, this node's messages, the peer's messages, and the delivery of this node's messages.
+//! - `catch_up`: messages that this node has lost, and fetches from the peer.
 //! - `consent`: messages that wait for a person.
 //! - `dispute_questions`: disputes that a person decides.
 //! - `effects`, `peers`, `escrow_book`, `disputes`: the effects of sessions on trust and money.
@@ -21,6 +22,7 @@
 //! it leaves. After a restart, the node continues from the stored facts.
 
 mod address_limiter;
+mod catch_up;
 mod consent;
 mod crash_point;
 mod dispute_questions;

@@ -32,6 +32,8 @@ seal::defaults! {
         pub registrations_per_minute: u32 = 10,
         /// Maximum number of ended sessions that are kept in memory for clients that still read them.
         pub kept_ended_sessions: usize = 256,
+        /// How long the records of an ended session are kept, from its invitation on. Trust, money and disputes are kept for ever.
+        pub ended_session_retention: Duration = Duration::from_hours(365 * 24),
         /// How long a peer may take to answer a request.
         pub peer_timeout: Duration = Duration::from_secs(10),
         /// The first delay before a message is sent again.
@@ -44,5 +46,20 @@ seal::defaults! {
         pub max_wait: Duration = Duration::from_mins(5),
         /// Maximum number of messages in one response.
         pub page_messages: usize = 200,
+        /// Maximum size of the messages in one response to a peer, unless one message alone is larger.
+        pub page_bytes: usize = 512 * 1024,
+    }
+}
+
+impl NodeLimits {
+    /// Returns as many messages as one response to a peer may have: at least one, if there is one.
+    pub(crate) fn page<'m>(&self, messages: impl Iterator<Item = &'m str>) -> impl Iterator<Item = &'m str> {
+        let max_bytes = self.page_bytes;
+        let mut bytes = 0_usize;
+        messages.take(self.page_messages).take_while(move |message| {
+            let is_first = bytes == 0;
+            bytes = bytes.saturating_add(message.len());
+            is_first || bytes <= max_bytes
+        })
     }
 }

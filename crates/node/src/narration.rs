@@ -23,7 +23,7 @@ use crate::session::{SessionHandle, SessionState};
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 /// How long the node tries to report the end of a session to a hub that does not answer.
 const END_REPORT_TIMEOUT: Duration = Duration::from_hours(1);
-/// Number of messages that are reported again after a restart. The hub ignores those that it knows.
+/// Number of messages that are reported again after a restart, or after catching up. The hub ignores those that it knows.
 const MESSAGES_AFTER_RESTART: usize = 2;
 /// Maximum length of somebody else's text in one sentence, in characters.
 const MAX_TEXT_CHARS: usize = 200;
@@ -115,6 +115,11 @@ impl Node {
         if let Some((request, ConsentOutcome::Accepted { .. })) = &state.last_consent {
             self.narrate_call_end(handle, request, true);
         }
+        self.narrate_latest(handle, state);
+    }
+
+    /// Reports the latest messages of a session. The hub ignores those that it knows.
+    pub(crate) fn narrate_latest(self: &Arc<Self>, handle: &Arc<SessionHandle>, state: &SessionState) {
         let Some(record) = state.participant.record() else { return };
         let texts: Vec<&str> = record.transcript().messages().collect();
         for text in texts.into_iter().rev().take(MESSAGES_AFTER_RESTART).rev() {
@@ -414,12 +419,9 @@ impl Node {
         format!("asp-{}-{role}-{}-{key}", handle.info.id, hub.started_count)
     }
 
-    /// Returns whether the operator pinned this card.
+    /// Returns whether the operator pins this card now.
     pub(crate) fn is_pinned_by_operator(&self, card: &asp::AgentCard) -> bool {
-        self.config
-            .pinned
-            .iter()
-            .any(|pinned| pinned.agent_id() == card.agent_id() && pinned.signing_key() == card.signing_key())
+        self.peers().is_pinned_by_operator(card)
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use asp::state_machine::State;
 use asp::{AgentCard, AgentUri, SessionId, StoredStep};
 use client::{Backoff, TrustRoots};
-use journal::Journal;
+use journal::{Journal, Retention};
 use tokio::sync::{Notify, Semaphore, watch};
 use wire::unix_now;
 
@@ -29,9 +29,15 @@ use crate::timers::Timers;
 
 /// Maximum number of cards that are fetched at the same time for agents that are not pinned.
 const MAX_CARD_FETCHES: usize = 8;
+/// Maximum number of sessions that fetch the messages that they have lost at the same time.
+const MAX_CATCH_UPS: usize = 8;
 /// Maximum number of ended sessions that are rebuilt at the same time. It is 1 because rebuilding takes processor time from
 /// open sessions.
 const MAX_REBUILDS: usize = 1;
+/// The time between two searches for sessions that are old enough to be deleted.
+const TRIM_INTERVAL: Duration = Duration::from_hours(1);
+/// The pause between two steps of one deletion, in which the journal can be written.
+const TRIM_PAUSE: Duration = Duration::from_millis(20);
 /// The delays between attempts to continue a restored session.
 const RESUME_BACKOFF: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(30));
 
@@ -73,6 +79,10 @@ pub struct Node {
     pub(crate) timers: Timers,
     /// Limits how many cards of unknown agents are fetched at the same time.
     pub(crate) card_fetches: Semaphore,
+    /// Limits how many sessions fetch the messages that they have lost at the same time.
+    pub(crate) catch_ups: Semaphore,
+    /// Notified after a trial call to a peer that did not answer, for sessions that wait for its circuit breaker.
+    pub(crate) contact_made: Notify,
     /// Limits how many cards are registered.
     pub(crate) registrations: AddressLimiter,
     pub(crate) counters: NodeCounters,
@@ -111,7 +121,7 @@ impl Node {
             client: PeerClient::new(
                 &config.identity,
                 config.trust_roots.clone(),
-                config.limits.peer_timeout,
+                &config.limits,
                 config.peer_transport,
             ),
             verifier: ProofVerifier::new(config.limits.remembered_proofs, now),
@@ -119,6 +129,8 @@ impl Node {
             person,
             timers: Timers::default(),
             card_fetches: Semaphore::new(MAX_CARD_FETCHES),
+            catch_ups: Semaphore::new(MAX_CATCH_UPS),
+            contact_made: Notify::new(),
             registrations: AddressLimiter::default(),
             counters: NodeCounters::default(),
             policy: RwLock::new(Arc::new(config.policy.clone())),
@@ -160,6 +172,14 @@ impl Node {
             tokio::spawn(async move { node.resume_until_done(&handle).await });
         }
         self.resume_dispute_questions();
+        let node = self.clone();
+        tokio::spawn(async move {
+            let mut stopping = std::pin::pin!(node.stopped());
+            tokio::select! {
+                () = node.delete_old_sessions() => {}
+                () = &mut stopping => {}
+            }
+        });
         let mut stopping = std::pin::pin!(self.stopped());
         loop {
             tokio::select! {
@@ -195,6 +215,20 @@ impl Node {
         self.append_node_records(records).await?;
         self.record_endorsements().await;
         Ok(())
+    }
+
+    /// Deletes the records of sessions that ended, once they are old enough. A deletion that fails is repeated at the next interval.
+    async fn delete_old_sessions(&self) {
+        let max_age = self.config.limits.ended_session_retention.as_millis();
+        let max_event_age_ms = Some(i64::try_from(max_age).unwrap_or(i64::MAX));
+        let retention = Retention { max_event_age_ms, ..Retention::default() };
+        loop {
+            let has_more = self.journal.trim(retention, unix_now()).await.unwrap_or_else(|error| {
+                tracing::error!(target: "sayso::log", kind = "asp.failed", %error);
+                false
+            });
+            tokio::time::sleep(if has_more { TRIM_PAUSE } else { TRIM_INTERVAL }).await;
+        }
     }
 
     /// Records the endorsements in the policy, after the cards that they depend on.
@@ -487,6 +521,19 @@ impl Node {
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<SessionHandle>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether the operator has revoked the card of this agent. The node sends nothing to it.
+    pub(crate) fn is_revoked(&self, peer: &AgentCard) -> bool {
+        self.peers().is_revoked(peer.agent_id())
+    }
+
+    /// Records whether a peer has answered, and wakes the sessions that wait for that.
+    pub(crate) fn record_contact(&self, agent: &AgentUri, has_answered: bool) {
+        let is_awaited = self.peers().record_contact(agent, has_answered, unix_now());
+        if is_awaited {
+            self.contact_made.notify_waiters();
+        }
     }
 
     /// Returns the agent's own card.

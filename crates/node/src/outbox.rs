@@ -6,10 +6,11 @@ use std::time::Duration;
 use asp::message::{Authenticator, PinnedCards};
 use asp::{MessageId, ReceiveOutcome, StoredStep};
 use client::Backoff;
-use seal::{Random, SystemRandom};
+use seal::{Digest, Random, SystemRandom, UnixMillis};
 use wire::unix_now;
 
 use crate::NodeError;
+use crate::catch_up::has_hash;
 use crate::crash_point;
 use crate::journal_writer::Batch;
 use crate::node::Node;
@@ -53,21 +54,42 @@ impl Node {
                 wait(&mut backoff, None).await;
                 continue;
             };
+            // Changes from now on, such as a reload of the policy, end the waiting below.
+            let mut changes = handle.subscribe();
             let Some(next) = next_message(&mut state) else {
                 state.is_delivering = false;
                 return;
             };
             drop(state);
-            let breaker_delay = self.peers().delay_until_allowed(handle.info.peer.agent_id(), unix_now());
+            let peer = &handle.info.peer;
+            if self.is_revoked(peer) {
+                // Nothing is sent to a revoked agent. If it is accepted again before the message is given up, the delivery continues.
+                self.client.end_session(handle.info.id);
+                let failing_since = *first_failure.get_or_insert_with(unix_now);
+                let left = time_left(failing_since, limits.delivery_timeout);
+                if left.is_zero() {
+                    let reason = "the card of the other side is revoked";
+                    if self.abandon(handle, &next, "unauthorized", reason).await.is_err() {
+                        wait(&mut backoff, None).await;
+                    }
+                } else {
+                    let _ = tokio::time::timeout(left, changes.changed()).await;
+                }
+                continue;
+            }
+            // The breaker allows one trial call. The others wait for its result, and ask again.
+            let contact_made = self.contact_made.notified();
+            let breaker_delay = self.peers().delay_until_allowed(peer.agent_id(), unix_now());
             if let Some(delay) = breaker_delay {
-                tokio::time::sleep(delay).await;
+                let _ = tokio::time::timeout(delay, contact_made).await;
+                continue;
             }
             crash_point::pass("deliver.before");
-            let answer = self.client.deliver(&handle.info.peer, handle.info.id, &next).await;
+            let answer = self.client.deliver(peer, handle.info.id, &next).await;
             if answer.is_ok() {
                 crash_point::pass("deliver.after");
             }
-            self.peers().record_contact(handle.info.peer.agent_id(), answer.is_ok(), unix_now());
+            self.record_contact(peer.agent_id(), answer.is_ok());
             // An answer that may change counts as a failed attempt, so that the node does not keep trying forever.
             let answer = match answer {
                 Ok(DeliveryAnswer::Rejected { reason, is_final: false, .. }) => {
@@ -90,8 +112,7 @@ impl Node {
                     };
                     tracing::debug!(target: "sayso::log", kind = "asp.delivery_failed", session = %handle.info.id, %error);
                     let failing_since = *first_failure.get_or_insert_with(unix_now);
-                    let tried_for = unix_now().millis_since(failing_since);
-                    if u128::try_from(tried_for).unwrap_or(0) > limits.delivery_timeout.as_millis() {
+                    if time_left(failing_since, limits.delivery_timeout).is_zero() {
                         let reason = "the other side did not answer in time";
                         self.abandon(handle, &next, "timeout", reason).await
                     } else {
@@ -163,9 +184,34 @@ impl Node {
             });
         }
         self.store_outcome(handle, &mut state, &message, &outcome).await?;
-        self.advance(handle, &mut state).await?;
+        let peer_head = message.envelope.integrity.previous_hash;
+        let has_lost_messages = !has_hash(&state, &peer_head);
+        if !has_lost_messages {
+            self.advance(handle, &mut state).await?;
+        }
         self.finish_change(handle, &mut state).await?;
-        Ok(true)
+        drop(state);
+        // Without the messages that this node has lost, the peer would refuse each of our messages.
+        Ok(!has_lost_messages || self.catch_up_until_done(handle, peer_head).await?)
+    }
+
+    /// Fetches the messages that this node has lost, and tries again while the peer does not answer and the session is open. Returns
+    /// whether the node has them.
+    async fn catch_up_until_done(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        peer_head: Digest,
+    ) -> Result<bool, NodeError> {
+        let limits = &self.config.limits;
+        let mut backoff = Backoff::new(limits.retry_delay, limits.max_retry_delay);
+        loop {
+            match self.catch_up(handle, peer_head).await {
+                Err(NodeError::CatchingUp { retry_after, .. }) if !self.is_revoked(&handle.info.peer) => {
+                    wait(&mut backoff, Some(retry_after)).await;
+                }
+                result => return result,
+            }
+        }
     }
 
     /// Stops delivering a message that the peer will never take.
@@ -193,6 +239,12 @@ impl Node {
         self.finish_change(handle, &mut state).await?;
         Ok(true)
     }
+}
+
+/// Returns how much of a period is left that began at this time.
+fn time_left(since: UnixMillis, period: Duration) -> Duration {
+    let elapsed = u64::try_from(unix_now().millis_since(since)).unwrap_or(0);
+    period.saturating_sub(Duration::from_millis(elapsed))
 }
 
 fn next_message(state: &mut SessionState) -> Option<NextMessage> {

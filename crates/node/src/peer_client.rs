@@ -8,13 +8,14 @@ use asp::{AgentCard, MessageId, SessionId, message_pack};
 use client::{ClientError, CompleteResponse, HttpClient, PersistentConnection, TrustRoots, Url};
 use http::Method;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
-use seal::json::Tape;
+use seal::json::{JsonKind, Tape};
 use thiserror::Error;
 use wire::unix_now;
 
 use crate::dpop::ProofCreator;
 use crate::encoding::ASP_MSGPACK;
 use crate::identity::Identity;
+use crate::limits::NodeLimits;
 use crate::outbox::NextMessage;
 use crate::peer_socket::PeerSockets;
 
@@ -22,8 +23,10 @@ use crate::peer_socket::PeerSockets;
 pub(crate) const ASP_JSON: &str = "application/asp+json";
 /// Maximum number of idle connections to one peer.
 const MAX_IDLE_CONNECTIONS: usize = 32;
-/// Maximum size of a response to a delivered message. It contains at most one signed REJECT.
-const MAX_RESPONSE_BYTES: usize = 512 * 1024;
+/// Maximum size of what surrounds the messages in a response or in a frame.
+const MAX_FRAMING_BYTES: usize = 16 * 1024;
+/// The least that a response or a frame may have. It is enough for a signed REJECT.
+const MIN_RESPONSE_BYTES: usize = 512 * 1024;
 
 /// A peer's answer to a delivered message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +101,8 @@ pub(crate) struct PeerClient {
     trust_roots: TrustRoots,
     timeout: Duration,
     transport: PeerTransport,
+    /// Maximum size of a response. A page of messages fits, however large one message may be.
+    max_response_bytes: usize,
     /// The state for each base address.
     peers: Mutex<HashMap<String, PeerState>>,
     sockets: PeerSockets,
@@ -113,19 +118,23 @@ impl PeerClient {
     pub(crate) fn new(
         identity: &Identity,
         trust_roots: TrustRoots,
-        timeout: Duration,
+        limits: &NodeLimits,
         transport: PeerTransport,
     ) -> Self {
+        let max_message_bytes = limits.session.max_message_bytes;
+        let max_frame_bytes = max_message_bytes.saturating_add(MAX_FRAMING_BYTES).max(MIN_RESPONSE_BYTES);
+        let page_bytes = limits.page_bytes.saturating_add(limits.page_messages);
         let proofs = ProofCreator::new(identity.keys.clone());
         Self {
             agent_id: identity.card.agent_id().as_str().into(),
             authorization: format!("DPoP {}", proofs.token()),
             proofs,
             trust_roots,
-            timeout,
+            timeout: limits.peer_timeout,
             transport,
+            max_response_bytes: page_bytes.saturating_add(max_frame_bytes),
             peers: Mutex::default(),
-            sockets: PeerSockets::default(),
+            sockets: PeerSockets::new(max_frame_bytes),
         }
     }
 
@@ -169,7 +178,7 @@ impl PeerClient {
         read_delivery_answer(&response)
     }
 
-    /// Returns the peer's messages of a session, from this position in its chain on.
+    /// Returns a page of the peer's messages of a session, from this position in its chain on. The page is empty at the end.
     pub(crate) async fn messages(
         &self,
         peer: &AgentCard,
@@ -179,13 +188,17 @@ impl PeerClient {
         let path = format!("/v1/asp/sessions/{session}/messages?since_sequence={since}&limit=200");
         let response =
             self.request(&peer.endpoint(), Method::GET, &path, Some(session), RequestBody::EMPTY).await?;
-        if response.status != 200 {
-            return Err(PeerError::InvalidAnswer(response.status));
+        let invalid = || PeerError::InvalidAnswer(response.status);
+        match response.status {
+            200 => {}
+            429 | 503 => return Err(busy(&response)),
+            _ => return Err(invalid()),
         }
         let mut tape = Tape::default();
-        let doc = tape.read(&response.body).map_err(|_| PeerError::InvalidAnswer(response.status))?;
-        let messages = doc.root().member("messages");
-        Ok(messages.into_iter().flat_map(|list| list.items()).map(|item| item.source().to_owned()).collect())
+        let doc = tape.read(&response.body).map_err(|_| invalid())?;
+        let messages = doc.root().member("messages").filter(|list| list.kind() == JsonKind::Array);
+        let messages = messages.ok_or_else(invalid)?;
+        Ok(messages.items().map(|item| item.source().to_owned()).collect())
     }
 
     /// Closes the connection of a session that has ended.
@@ -261,7 +274,7 @@ impl PeerClient {
                 Some(connection) => connection,
                 None => PersistentConnection::open(client.connect().await?).await?,
             };
-            let response = connection.send(request, MAX_RESPONSE_BYTES).await?;
+            let response = connection.send(request, self.max_response_bytes).await?;
             Ok::<_, ClientError>((connection, response))
         };
         let (connection, response) = tokio::time::timeout(self.timeout, exchange)
@@ -295,9 +308,9 @@ pub async fn register_card(
     identity: &Identity,
     trust_roots: TrustRoots,
 ) -> Result<(), String> {
-    let client = PeerClient::new(identity, trust_roots, FETCH_TIMEOUT, PeerTransport::Http);
+    let client = PeerClient::new(identity, trust_roots, &NodeLimits::default(), PeerTransport::Http);
     let base = registry.trim_end_matches('/');
-    let path = format!("/v1/asp/agents/{}/card", crate::routes::last_path_part(identity.card.agent_id()));
+    let path = format!("/v1/asp/agents/{}/card", crate::routes::encoded_agent(identity.card.agent_id()));
     let card = RequestBody::json(identity.card.as_str());
     let request = client.request(base, Method::PUT, &path, None, card);
     let response = request.await.map_err(|error| error.to_string())?;
@@ -315,7 +328,7 @@ pub async fn register_card(
     }
 }
 
-/// How long fetching or registering a card may take, outside a node.
+/// How long fetching a card may take, outside a node.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Fetches a card from an address and verifies it.
@@ -348,6 +361,12 @@ async fn fetch_text(url: &str, trust_roots: TrustRoots, limit: Duration) -> Resu
     if status == 200 { Ok(text) } else { Err(format!("the other side answered with status {status}")) }
 }
 
+/// Reads how long a busy peer asks to wait.
+fn busy(response: &CompleteResponse) -> PeerError {
+    let seconds = response.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    PeerError::Busy(seconds.map(Duration::from_secs))
+}
+
 fn read_delivery_answer(response: &CompleteResponse) -> Result<DeliveryAnswer, PeerError> {
     let mut tape = Tape::default();
     let doc = tape.read(&response.body).ok();
@@ -359,11 +378,7 @@ fn read_delivery_answer(response: &CompleteResponse) -> Result<DeliveryAnswer, P
         200 | 201 if member("messageId").is_some_and(|id| MessageId::parse(&id).is_ok()) => {
             Ok(DeliveryAnswer::Stored)
         }
-        429 | 503 => {
-            let seconds =
-                response.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-            Err(PeerError::Busy(seconds.map(Duration::from_secs)))
-        }
+        429 | 503 => Err(busy(response)),
         409 | 422 if member("reject").is_some() => {
             Ok(DeliveryAnswer::Refused { reject: member("reject").unwrap_or_default() })
         }

@@ -13,12 +13,10 @@ use wire::unix_now;
 use crate::dpop::ProofCreator;
 use crate::peer_client::{DeliveryAnswer, PeerError};
 
-/// Maximum size of a frame from a peer: a message and the JSON around it.
-const MAX_FRAME_BYTES: usize = 512 * 1024;
-
 /// The open connections, by session.
-#[derive(Default)]
 pub(crate) struct PeerSockets {
+    /// Maximum size of a frame from a peer: a message and the JSON around it.
+    max_frame_bytes: usize,
     idle: Mutex<HashMap<SessionId, WebSocket>>,
     nonces: Mutex<HashMap<String, String>>,
 }
@@ -30,6 +28,10 @@ impl std::fmt::Debug for PeerSockets {
 }
 
 impl PeerSockets {
+    pub(crate) fn new(max_frame_bytes: usize) -> Self {
+        Self { max_frame_bytes, idle: Mutex::default(), nonces: Mutex::default() }
+    }
+
     /// Delivers a message on the session's connection, and opens one if there is none.
     pub(crate) async fn deliver(
         &self,
@@ -87,7 +89,7 @@ impl PeerSockets {
         for _ in 0..2 {
             let nonce = self.nonces.lock().unwrap_or_else(PoisonError::into_inner).get(&base).cloned();
             let proof = proofs.create("GET", &url, nonce, unix_now()).ok_or(PeerError::NoProof)?;
-            let mut socket = client.open_websocket(&path, None, MAX_FRAME_BYTES).await?;
+            let mut socket = client.open_websocket(&path, None, self.max_frame_bytes).await?;
             let auth = write_object(|writer| {
                 writer.text_members([("type", "auth"), ("token", proofs.token()), ("dpopProof", &proof)]);
                 writer.key("lastSequence").integer(i64::MAX >> 11);

@@ -9,10 +9,11 @@ use asp::message::{Body, TrustScore};
 use asp::session::ReceiverChecks;
 use asp::trust::{
     CircuitBreaker, CircuitState, RateLimited, SignedEndorsement, TokenBucket, TrustBook, TrustEvent,
-    TrustEventKind, TrustLevel, TrustParametersError, TrustReport,
+    TrustEventKind, TrustEventName, TrustLevel, TrustParametersError, TrustReport,
 };
 use asp::{AgentCard, AgentUri, DisputeId, SessionId};
 use seal::UnixMillis;
+use seal::ed25519::VerifyingKey;
 use seal::json::write_object;
 use wire::unix_now;
 
@@ -34,6 +35,8 @@ const MAX_UNPINNED_CONTACTS: usize = 1_000;
 pub(crate) struct Peers {
     /// The pinned card of each agent.
     cards: HashMap<AgentUri, Arc<AgentCard>>,
+    /// The signing keys of the cards that the operator pins now.
+    pinned_by_operator: HashMap<AgentUri, VerifyingKey>,
     /// The cards that were pinned on first contact, or replaced by a signed successor, in this order.
     recorded_cards: Vec<AgentCard>,
     /// The agent of each access token.
@@ -54,6 +57,8 @@ pub(crate) struct Peers {
 struct Contact {
     messages: TokenBucket,
     invitations: TokenBucket,
+    /// The size of the messages.
+    bytes: TokenBucket,
     violations: TokenBucket,
     violations_of_day: TokenBucket,
     breaker: CircuitBreaker,
@@ -66,6 +71,7 @@ impl Peers {
         let trust = TrustBook::new(policy.trust.clone())?;
         let mut peers = Self {
             cards: HashMap::new(),
+            pinned_by_operator: HashMap::new(),
             recorded_cards: Vec::new(),
             agents_by_token: HashMap::new(),
             registered: HashMap::new(),
@@ -76,9 +82,7 @@ impl Peers {
             escrow: EscrowBook::default(),
             policy,
         };
-        for card in &config.pinned {
-            peers.insert_card(card.clone(), usize::MAX);
-        }
+        peers.pin_for_operator(config.pinned.clone());
         Ok(peers)
     }
 
@@ -139,12 +143,23 @@ impl Peers {
         self.policy = policy.clone();
         self.cards.clear();
         self.agents_by_token.clear();
-        for card in pinned {
-            self.insert_card(card, usize::MAX);
-        }
+        self.pinned_by_operator.clear();
+        self.pin_for_operator(pinned);
         for card in self.recorded_cards.clone() {
             self.insert_card(card, limits.pinned_cards);
         }
+    }
+
+    fn pin_for_operator(&mut self, pinned: Vec<AgentCard>) {
+        for card in pinned {
+            self.pinned_by_operator.insert(card.agent_id().clone(), *card.signing_key());
+            self.insert_card(card, usize::MAX);
+        }
+    }
+
+    /// Returns whether the operator pins this card now.
+    pub(crate) fn is_pinned_by_operator(&self, card: &AgentCard) -> bool {
+        self.pinned_by_operator.get(card.agent_id()) == Some(card.signing_key())
     }
 
     /// Pins a card. A card that the operator pinned is replaced only by its signed successor.
@@ -286,6 +301,7 @@ impl Peers {
             .registered
             .values()
             .filter(fits)
+            .filter(|card| !self.is_revoked(card.agent_id()))
             .map(|card| (card.clone(), self.trust.score(card.agent_id(), now)))
             .filter(|(_, score)| score.get() >= min_trust)
             .collect();
@@ -295,9 +311,16 @@ impl Peers {
         found
     }
 
-    /// Returns the registered card of an agent whose URI ends with this part.
-    pub(crate) fn registered_card(&self, name: &str) -> Option<Arc<AgentCard>> {
-        self.registered.values().find(|card| crate::routes::last_path_part(card.agent_id()) == name).cloned()
+    /// Returns the registered card of an agent, unless it is revoked.
+    pub(crate) fn registered_card(&self, agent: &AgentUri) -> Option<Arc<AgentCard>> {
+        self.registered.get(agent).filter(|card| !self.is_revoked(card.agent_id())).cloned()
+    }
+
+    /// Returns the registered cards of the agents whose URIs end with this part. At most two, because more make no difference.
+    pub(crate) fn registered_cards_by_name(&self, name: &str) -> Vec<Arc<AgentCard>> {
+        let has_name = |card: &&Arc<AgentCard>| crate::routes::last_path_part(card.agent_id()) == name;
+        let cards = self.registered.values().filter(has_name);
+        cards.filter(|card| !self.is_revoked(card.agent_id())).take(2).cloned().collect()
     }
 
     pub(crate) fn trust_of(&self, agent: &AgentUri, now: UnixMillis) -> (TrustScore, TrustLevel) {
@@ -308,10 +331,15 @@ impl Peers {
         self.trust.report(agent, now)
     }
 
-    /// Returns the trust events for a card that was pinned.
+    /// Returns the trust events for the cards that the operator pins and that are in force. Each agent's card is recorded as pinned
+    /// once, also if it was pinned on first contact before.
     pub(crate) fn pinning_events(&self, now: UnixMillis) -> Vec<NodeRecord> {
-        let known: std::collections::HashSet<_> = self.trust.peers().cloned().collect();
-        let new = self.cards.keys().filter(|agent| !known.contains(*agent));
+        let is_new = |agent: &&AgentUri| {
+            let card = self.cards.get(*agent);
+            card.is_some_and(|card| self.is_pinned_by_operator(card))
+                && !self.trust.has_event(agent, TrustEventName::CardPinned)
+        };
+        let new = self.pinned_by_operator.keys().filter(is_new);
         new.map(|agent| trust_record(agent, None, TrustEventKind::CardPinned, now)).collect()
     }
 
@@ -373,20 +401,34 @@ impl Peers {
         contact.messages.take(limits.messages_per_minute, now)
     }
 
+    /// Counts the size of a message from an agent against its limit.
+    pub(crate) fn admit_bytes(
+        &mut self,
+        agent: &AgentUri,
+        bytes: usize,
+        now: UnixMillis,
+    ) -> Result<(), RateLimited> {
+        let limits = self.policy.peer_limits.of(self.trust.level(agent, now));
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        self.contact(agent).bytes.take_many(bytes, limits.bytes_per_minute, now)
+    }
+
     /// Returns how long a peer that does not answer is left alone.
     pub(crate) fn delay_until_allowed(&mut self, agent: &AgentUri, now: UnixMillis) -> Option<Duration> {
         let open = self.contact(agent).breaker.try_call(now).err()?;
         Some(Duration::from_millis(u64::try_from(open.retry_at.millis_since(now)).unwrap_or(0)))
     }
 
-    /// Records whether a peer has answered.
-    pub(crate) fn record_contact(&mut self, agent: &AgentUri, has_answered: bool, now: UnixMillis) {
+    /// Records whether a peer has answered. Returns whether sessions may wait for this, because the circuit was not closed.
+    pub(crate) fn record_contact(&mut self, agent: &AgentUri, has_answered: bool, now: UnixMillis) -> bool {
         let breaker = &mut self.contact(agent).breaker;
+        let was_closed = breaker.state(now) == CircuitState::Closed;
         if has_answered {
             breaker.record_success();
         } else {
             breaker.record_failure(now);
         }
+        !was_closed
     }
 
     /// Counts a message from this agent that was not authentic. Returns whether to record it, which is limited.
@@ -415,6 +457,7 @@ impl Peers {
         self.contacts.entry(agent.clone()).or_insert_with(|| Contact {
             messages: TokenBucket::default(),
             invitations: TokenBucket::default(),
+            bytes: TokenBucket::default(),
             violations: TokenBucket::default(),
             violations_of_day: TokenBucket::default(),
             breaker: CircuitBreaker::new(parameters),

@@ -127,6 +127,9 @@ impl Policy {
             }
         }
         policy.trust.validate().map_err(|error| error.to_string())?;
+        if policy.limits.session.max_session_bytes < policy.limits.session.max_message_bytes {
+            return Err("limits.session_bytes is smaller than limits.message_bytes".to_owned());
+        }
         if policy.limits.retry_delay > policy.limits.max_retry_delay {
             return Err("limits.retry_delay_ms is larger than limits.max_retry_delay_ms".to_owned());
         }
@@ -184,6 +187,11 @@ impl Policy {
                 let levels = self.peer_limits.by_level.iter_mut();
                 levels.zip(numbers).for_each(|(level, number)| level.invitations_per_minute = number);
             }
+            ("limits", "bytes_per_minute") => {
+                let numbers = per_level(value)?;
+                let levels = self.peer_limits.by_level.iter_mut();
+                levels.zip(numbers).for_each(|(level, number)| level.bytes_per_minute = number);
+            }
             ("limits", "sessions") => self.limits.sessions = count()? as usize,
             ("limits", "sessions_per_peer") => self.limits.sessions_per_peer = count()? as usize,
             ("limits", "pinned_cards") => self.limits.pinned_cards = count()? as usize,
@@ -191,12 +199,16 @@ impl Policy {
             ("limits", "remembered_proofs") => self.limits.remembered_proofs = count()? as usize,
             ("limits", "message_bytes") => self.limits.session.max_message_bytes = count()? as usize,
             ("limits", "messages_per_session") => self.limits.session.max_messages = count()? as usize,
+            ("limits", "session_bytes") => self.limits.session.max_session_bytes = count()? as usize,
             ("limits", "open_proposals") => self.limits.session.max_open_proposals = count()? as usize,
             ("limits", "violations_per_minute") => self.limits.violations_per_minute = count()?,
             ("limits", "violations_per_day") => self.limits.violations_per_day = count()?,
             ("limits", "refusals_per_session") => self.limits.refusals_per_session = count()? as usize,
             ("limits", "registrations_per_minute") => self.limits.registrations_per_minute = count()?,
             ("limits", "kept_ended_sessions") => self.limits.kept_ended_sessions = count()? as usize,
+            ("limits", "ended_session_days") => {
+                self.limits.ended_session_retention = Duration::from_hours(u64::from(count()?) * 24);
+            }
             ("limits", "peer_timeout_ms") => self.limits.peer_timeout = millis(count()?),
             ("limits", "retry_delay_ms") => self.limits.retry_delay = millis(count()?),
             ("limits", "max_retry_delay_ms") => self.limits.max_retry_delay = millis(count()?),
@@ -336,6 +348,7 @@ mod tests {
                 "[limits]\nsessions = 5000000000",
                 "limits.sessions must be a whole number from 1 to 4294967295",
             ),
+            ("[limits]\nsession_bytes = 262143", "limits.session_bytes is smaller than limits.message_bytes"),
             (
                 "[limits]\nretry_delay_ms = 60001",
                 "limits.retry_delay_ms is larger than limits.max_retry_delay_ms",

@@ -10,6 +10,7 @@ use seal::SystemRandom;
 use wire::unix_now;
 
 use crate::NodeError;
+use crate::catch_up::has_hash;
 use crate::crash_point;
 use crate::journal_writer::Batch;
 use crate::node::Node;
@@ -37,6 +38,11 @@ impl Node {
         session: Option<SessionId>,
         text: &str,
     ) -> Result<ReceiveReply, NodeError> {
+        if self.is_revoked(&peer) {
+            // The card was revoked after the sender was authenticated.
+            let refusal = Refusal::new(RejectCode::Unauthorized, "the card of this agent is revoked");
+            return Ok(ReceiveReply::Refused { refusal, reject: None });
+        }
         let known = match session.or_else(|| session_of(text)) {
             Some(id) => match self.session(id).await {
                 Ok(handle) => Some(handle),
@@ -143,7 +149,7 @@ impl Node {
             let mut state = self.lock(handle).await?;
             self.expire(handle, &mut state).await?;
             drop(state);
-            self.catch_up(handle).await?;
+            self.catch_up(handle, message.envelope.integrity.previous_hash).await?;
         }
         let mut state = self.lock(handle).await?;
         if is_stored(&state, message) {
@@ -171,17 +177,11 @@ impl Node {
         self.store_outcome(handle, &mut state, message, &outcome).await?;
         match outcome {
             ReceiveOutcome::Accepted { superseded, .. } => {
-                let code = RejectCode::StaleHead.as_str();
                 if !superseded.is_empty() {
                     self.peers().escrow.forget_promise(handle.info.id);
                 }
                 for body in superseded {
-                    state.note_refusal(RefusalNotice {
-                        performative: body.performative().as_str().to_owned(),
-                        code: code.to_owned(),
-                        reason: "the other side's message came first; send it again if it still fits"
-                            .to_owned(),
-                    });
+                    state.note_refusal(RefusalNotice::stale(body.performative()));
                 }
                 let reply = stored_reply(message, &state);
                 // The message is stored, whatever happens to our next one.
@@ -247,80 +247,21 @@ impl Node {
         Ok(refused_reply(outcome))
     }
 
-    /// Returns whether a message links to a hash that our chain does not have, while the session is open.
+    /// Returns whether a message of this session links to a hash that our chain does not have, while the session is open.
     async fn misses_messages(
         &self,
         handle: &SessionHandle,
         message: &AuthenticatedMessage,
     ) -> Result<bool, NodeError> {
         let state = self.lock(handle).await?;
-        let record = state.participant.record();
-        Ok(!state.state().is_terminal()
+        Ok(message.envelope.session_id == handle.info.id
+            && !state.state().is_terminal()
             && !is_stored(&state, message)
-            && record.is_some_and(|record| {
-                !record.transcript().has_hash(&message.envelope.integrity.previous_hash)
-            }))
+            && !state.participant.was_refused(message)
+            && !has_hash(&state, &message.envelope.integrity.previous_hash))
     }
 
-    /// Fetches the messages that the peer has and we have lost, ours included, and continues from there. Every message is
-    /// verified as after a restart. If the peer's messages do not continue our chain, nothing changes.
-    pub(crate) async fn catch_up(self: &Arc<Self>, handle: &Arc<SessionHandle>) -> Result<(), NodeError> {
-        let position = self.lock(handle).await?.settled_count();
-        let Ok(messages) = self.client.messages(&handle.info.peer, handle.info.id, position).await else {
-            return Ok(());
-        };
-        let mut state = self.lock(handle).await?;
-        if state.settled_count() != position || messages.is_empty() || state.state().is_terminal() {
-            return Ok(());
-        }
-        let cards = PinnedCards::new([(*handle.info.peer).clone(), (*handle.info.own).clone()]);
-        let mut steps = Vec::new();
-        for text in &messages {
-            let Ok(message) =
-                Authenticator::default().authenticate(text, &cards, &self.config.limits.session)
-            else {
-                return Ok(());
-            };
-            // A message that needs this node's own decision is not adopted: an escrow that this node must cover, and a message that it refused.
-            // Those before it are. If it is the message that has just arrived, it is then handled like any other.
-            let is_acceptance = matches!(message.envelope.body, Body::Accept(_));
-            let is_own = message.envelope.sender.agent_id == *handle.info.own.agent_id();
-            if !is_own && (is_acceptance || state.participant.was_refused(&message)) {
-                break;
-            }
-            let (id, text) = (message.envelope.message_id, message.text.clone());
-            if is_own {
-                steps.extend([StoredStep::Sent { text }, StoredStep::Settled { message_id: id }]);
-            } else {
-                steps.push(StoredStep::Received { text });
-            }
-        }
-        if steps.is_empty() {
-            return Ok(());
-        }
-        let Some(stored) = self.journal.read(handle.info.id).await? else { return Ok(()) };
-        let Ok(mut restored) = SessionState::restore(&self.config, &stored) else { return Ok(()) };
-        let mut transitions = Vec::new();
-        for step in &steps {
-            let Ok(taken_over) = restored.participant.take_over(step) else { return Ok(()) };
-            transitions.extend(taken_over);
-        }
-        let adopted = restored.message_count().saturating_sub(state.message_count());
-        // The effects of these messages on trust and money were lost with them.
-        let node_records = self.effects_until_end(&handle.info, &mut restored, &transitions, unix_now());
-        let records = steps.into_iter().map(SessionRecord::Step).collect();
-        let batch = Batch { node_records, ..Batch::of_session(handle.info.id, records) };
-        self.commit(&mut state, batch).await?;
-        let is_delivering = state.is_delivering;
-        *state = SessionState { is_delivering, ..restored };
-        if state.state() == State::Executing {
-            self.peers().escrow.reserve(&handle.info, state.participant.session());
-        }
-        tracing::warn!(target: "sayso::log", kind = "asp.caught_up", session = %handle.info.id, messages = adopted);
-        Ok(())
-    }
-
-    /// Returns the messages of a session from this position in the chain on, at most `limit`, with the number of all.
+    /// Returns the messages of a session from this position in the chain on, at most `limit` and a page, with the number of all.
     pub(crate) async fn messages_since(
         self: &Arc<Self>,
         session: SessionId,
@@ -331,7 +272,8 @@ impl Node {
         let state = self.lock(&handle).await?;
         let Some(record) = state.participant.record() else { return Ok((Vec::new(), 0)) };
         let transcript = record.transcript();
-        let messages = transcript.messages().skip(since).take(limit).map(str::to_owned).collect();
+        let messages = transcript.messages().skip(since).take(limit);
+        let messages = self.config.limits.page(messages).map(str::to_owned).collect();
         Ok((messages, transcript.len()))
     }
 

@@ -191,6 +191,7 @@ fn write_step(step: &StoredStep, writer: &mut JsonWriter) {
         StoredStep::Received { text } => member(writer, "received").raw(text),
         StoredStep::RolledBack { reject_text } => member(writer, "rolled_back").raw(reject_text),
         StoredStep::Settled { message_id } => member(writer, "settled").text(&message_id.to_string()),
+        StoredStep::Superseded { message_id } => member(writer, "superseded").text(&message_id.to_string()),
         StoredStep::TimersExpired { at } => member(writer, "timers_expired").integer(at.get()),
         StoredStep::Refused { hash, at } => member(writer, "refused").object(|writer| {
             writer.key("hash").text(&hash.to_string());
@@ -212,6 +213,7 @@ fn read_step(kind: &str, value: &JsonValue<'_>) -> Option<StoredStep> {
         "received" => StoredStep::Received { text: value.source().into() },
         "rolled_back" => StoredStep::RolledBack { reject_text: value.source().into() },
         "settled" => StoredStep::Settled { message_id: MessageId::parse(&value.text()?).ok()? },
+        "superseded" => StoredStep::Superseded { message_id: MessageId::parse(&value.text()?).ok()? },
         "timers_expired" => StoredStep::TimersExpired { at: time(value)? },
         "refused" => StoredStep::Refused {
             hash: Digest::parse(&value.member("hash")?.text()?)?,

@@ -25,6 +25,9 @@ use crate::session::{SessionHandle, SessionState};
 /// Maximum length of the subject of our invitations, in characters.
 pub(crate) const MAX_SUBJECT_CHARS: usize = 500;
 
+/// Why nothing is sent to a peer.
+pub(crate) const REVOKED: &str = "the card of the other side is revoked, so nothing is sent to it";
+
 /// A request to open a session.
 #[derive(Clone, Debug)]
 pub struct InvitationRequest {
@@ -129,6 +132,7 @@ impl Node {
         let outcome = run_to_completion(Box::pin(async move {
             let mut state = node.lock(&handle).await?;
             node.expire(&handle, &mut state).await?;
+            node.check_not_revoked(&handle)?;
             if state.is_delivery_abandoned() {
                 let reason = "the other side did not take an earlier message, so nothing more can be sent";
                 return Err(NodeError::Refused(Refusal::new(RejectCode::Timeout, reason)));
@@ -168,6 +172,7 @@ impl Node {
         body: Body,
         constraints: Option<Constraints>,
     ) -> Result<SendOutcome, NodeError> {
+        self.check_not_revoked(handle)?;
         let checks = self.checks_of_own_message(handle, state, &body);
         let sent_performative = body.performative();
         let sent = send_signed(&mut state.participant, body, constraints, checks)?;
@@ -186,6 +191,14 @@ impl Node {
         Ok(SendOutcome::Sent { message_id: sent.message_id, sequence_number, state: state.state() })
     }
 
+    /// Fails if the operator has revoked the card of the peer. Then nothing is sent to it.
+    pub(crate) fn check_not_revoked(&self, handle: &SessionHandle) -> Result<(), NodeError> {
+        if self.is_revoked(&handle.info.peer) {
+            return Err(NodeError::Refused(Refusal::new(RejectCode::Unauthorized, REVOKED)));
+        }
+        Ok(())
+    }
+
     /// Sends what the protocol demands of the node itself: the identity after an accepted invitation. The inviter identifies
     /// itself first, so that the two messages do not race.
     pub(crate) async fn advance(
@@ -197,7 +210,7 @@ impl Node {
         let Some(session) = state.participant.session() else { return Ok(()) };
         let is_due = session.awaits_identity(role)
             && (role == Role::Inviter || !session.awaits_identity(Role::Inviter));
-        if !is_due {
+        if !is_due || self.is_revoked(&handle.info.peer) {
             return Ok(());
         }
         let mut identity = Inform::new(InformType::Identity);
@@ -208,6 +221,9 @@ impl Node {
     /// Finds the card of a peer: pinned, or, if the policy permits it, fetched and pinned.
     async fn resolve_peer(self: &Arc<Self>, peer: &str) -> Result<Arc<AgentCard>, NodeError> {
         if let Ok(agent) = AgentUri::parse(peer) {
+            if self.peers().is_revoked(&agent) {
+                return Err(NodeError::Refused(Refusal::new(RejectCode::Unauthorized, REVOKED)));
+            }
             if let Some(card) = self.peers().card(&agent) {
                 return Ok(card);
             }

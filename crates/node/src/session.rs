@@ -7,7 +7,7 @@ use asp::message::{Authenticator, Body, PinnedCards, TrustScore};
 use asp::session::SessionRules;
 use asp::state_machine::State;
 use asp::{AgentCard, MessageId, Participant, ParticipantConfig, StoredStep};
-use seal::UnixMillis;
+use seal::{Digest, UnixMillis};
 use tokio::sync::watch;
 
 use crate::NodeError;
@@ -29,6 +29,8 @@ pub(crate) struct SessionHandle {
     summary: Mutex<SessionSummary>,
     /// What a person hears about the session.
     pub(crate) hub_session: HubSession,
+    /// Held while the node fetches messages that it has lost.
+    pub(crate) catching_up: tokio::sync::Mutex<()>,
 }
 
 /// The entry of a session in a list.
@@ -91,6 +93,7 @@ impl SessionHandle {
             state: tokio::sync::Mutex::new(state),
             changes: watch::Sender::new(0),
             summary: Mutex::new(summary),
+            catching_up: tokio::sync::Mutex::new(()),
         })
     }
 
@@ -214,6 +217,18 @@ impl SessionState {
 
     pub(crate) fn message_count(&self) -> usize {
         self.participant.record().map_or(0, |record| record.transcript().len())
+    }
+
+    /// Returns the hash of the last message of our chain.
+    pub(crate) fn head(&self) -> Digest {
+        self.participant.record().map_or(Digest::ZERO, |record| record.transcript().head())
+    }
+
+    /// Returns the bodies of our messages that can still be rolled back.
+    pub(crate) fn unsettled_bodies(&self) -> Vec<Body> {
+        let mut reader = Authenticator::default();
+        let texts = self.participant.unsettled_messages();
+        texts.filter_map(|(_, text)| Some(reader.parse_unauthenticated(text).ok()?.body)).collect()
     }
 
     /// Returns how many messages can no longer be rolled back.

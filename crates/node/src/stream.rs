@@ -131,7 +131,12 @@ impl Node {
         let transcript = state.participant.record().map(asp::SessionRecord::transcript);
         let messages = transcript.into_iter().flat_map(asp::Transcript::messages);
         Ok(StreamUpdate {
-            messages: messages.skip(position).take(limit).map(str::to_owned).collect(),
+            messages: self
+                .config
+                .limits
+                .page(messages.skip(position).take(limit))
+                .map(str::to_owned)
+                .collect(),
             state: state.state(),
             is_complete: state.state().is_terminal() && !state.has_undelivered(),
         })
@@ -340,7 +345,12 @@ impl Node {
             let reason = "the frame must be send with an envelope, or pong";
             return FrameReply::Faulty(error("schema_unsupported", reason, |_| {}));
         };
-        if let Err(limited) = self.peers().admit(peer.agent_id(), false, unix_now()) {
+        let admitted = {
+            let (mut peers, now) = (self.peers(), unix_now());
+            let admitted = peers.admit(peer.agent_id(), false, now);
+            admitted.and_then(|()| peers.admit_bytes(peer.agent_id(), envelope.len(), now))
+        };
+        if let Err(limited) = admitted {
             self.counters.rate_limited.add(1);
             return FrameReply::Faulty(error("capacity_unavailable", &limited.to_string(), |writer| {
                 let millis = i64::try_from(limited.retry_after_ms).unwrap_or(i64::MAX);
@@ -363,6 +373,12 @@ impl Node {
                 }))
             }
             Ok(ReceiveReply::Dropped(reason)) => FrameReply::Faulty(error("unauthorized", &reason, |_| {})),
+            Err(failure @ NodeError::CatchingUp { retry_after, .. }) => {
+                FrameReply::Refused(error("capacity_unavailable", &failure.to_string(), |writer| {
+                    let millis = i64::try_from(retry_after.as_millis()).unwrap_or(i64::MAX);
+                    writer.key("retryAfterMs").integer(millis);
+                }))
+            }
             Err(failure @ (NodeError::Storage(_) | NodeError::Stopping | NodeError::LimitReached(_))) => {
                 FrameReply::Refused(error("capacity_unavailable", &failure.to_string(), |writer| {
                     writer.key("retryAfterMs").integer(1000);

@@ -486,17 +486,22 @@ impl Participant {
             self.record.as_ref().is_some_and(|record| record.session_id() == message.envelope.session_id);
         let index = self.unsettled.iter().position(|sent| sent.id == rejected_id);
         let Some(index) = index.filter(|_| is_same_session) else { return Some(ReceiveOutcome::Ignored) };
-        let rolled_back: Vec<_> = self.unsettled.drain(index..).collect();
-        if let (Some(record), Some(first)) = (&mut self.record, rolled_back.first()) {
-            record.rewind(first.checkpoint.clone());
-        }
+        let messages = self.roll_back_from(index);
         let refusal = Refusal {
             code: RejectCode::parse(&reject.code).unwrap_or(RejectCode::Unspecified),
             reason: reject.reason.clone(),
             message_id: Some(rejected_id),
         };
-        let messages = rolled_back.into_iter().map(|sent| sent.body).collect();
         Some(ReceiveOutcome::RolledBack { refusal, messages })
+    }
+
+    /// Rolls back our unsettled messages from this one on, and returns their bodies.
+    fn roll_back_from(&mut self, index: usize) -> Vec<Body> {
+        let rolled_back: Vec<_> = self.unsettled.drain(index..).collect();
+        if let (Some(record), Some(first)) = (&mut self.record, rolled_back.first()) {
+            record.rewind(first.checkpoint.clone());
+        }
+        rolled_back.into_iter().map(|sent| sent.body).collect()
     }
 
     /// Returns whether this message, or the one before it, was refused before.

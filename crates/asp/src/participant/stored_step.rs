@@ -55,6 +55,12 @@ pub enum StoredStep {
         /// The REJECT as it was received.
         reject_text: Arc<str>,
     },
+    /// Our messages from this one on were rolled back, because the other side's chain, which we have adopted
+    /// ([`Participant::take_over`]), continues without them.
+    Superseded {
+        /// The first of these messages.
+        message_id: MessageId,
+    },
     /// Timers expired ([`Participant::handle_timeout`]). Without this step, the participant still has the same state after
     /// the next `handle_timeout`, but an overdue response may be reported twice.
     TimersExpired {
@@ -134,12 +140,17 @@ impl Participant {
         Ok(participant)
     }
 
-    /// Adopts a step that the other side has kept and this side has lost: a message of either side. Returns the
+    /// Adopts a step that the other side has kept and this side has lost: a message of either side, or that our messages are
+    /// not in the other side's chain. `checks` states what this side knows about the sender and the escrow. Returns the
     /// transitions that can no longer be rolled back. No time is compared with a clock.
-    pub fn take_over(&mut self, step: &StoredStep) -> Result<Vec<Transition>, AspError> {
+    pub fn take_over(
+        &mut self,
+        step: &StoredStep,
+        checks: ReceiverChecks,
+    ) -> Result<Vec<Transition>, AspError> {
         let mut transitions = Vec::new();
         if let StoredStep::Received { text } = step {
-            let received = self.repeat_receiving(text)?;
+            let received = self.repeat_receiving(text, checks)?;
             transitions.extend(self.take_settled());
             transitions.extend(received);
         } else {
@@ -154,7 +165,7 @@ impl Participant {
         match step {
             StoredStep::Opened { session_id, peer, role } => self.repeat_opening(*session_id, peer, *role),
             StoredStep::Sent { text } => self.repeat_sending(text),
-            StoredStep::Received { text } => self.repeat_receiving(text).map(drop),
+            StoredStep::Received { text } => self.repeat_receiving(text, ReceiverChecks::PASSED).map(drop),
             StoredStep::Refused { hash, at } => {
                 // A full memory was full before the restart too.
                 let _ = self.refused_hashes.insert(&hash.to_string(), at.seconds());
@@ -170,6 +181,12 @@ impl Participant {
                     Some(ReceiveOutcome::RolledBack { .. }) => Ok(()),
                     _ => Err(invalid("the REJECT names no message that can be rolled back").into()),
                 }
+            }
+            StoredStep::Superseded { message_id } => {
+                let index = self.unsettled.iter().position(|sent| sent.id == *message_id);
+                let index = index.ok_or_else(|| invalid("the message cannot be rolled back"))?;
+                self.roll_back_from(index);
+                Ok(())
             }
             StoredStep::TimersExpired { at } => {
                 self.handle_timeout(*at);
@@ -201,7 +218,7 @@ impl Participant {
         Ok(())
     }
 
-    fn repeat_receiving(&mut self, text: &str) -> Result<Vec<Transition>, AspError> {
+    fn repeat_receiving(&mut self, text: &str, checks: ReceiverChecks) -> Result<Vec<Transition>, AspError> {
         let message = self.authenticate_stored(text)?;
         if self.is_own(&message) {
             return Err(invalid("the message was sent by this agent").into());
@@ -211,7 +228,7 @@ impl Participant {
             let record = SessionRecord::from_invitation(&message.envelope, &self.cards, rules, limits)?;
             self.record = Some(record);
         }
-        match self.admit_or_yield(&message, ReceiverChecks::PASSED, None)? {
+        match self.admit_or_yield(&message, checks, None)? {
             ReceiveOutcome::Accepted { transitions, .. } => Ok(transitions),
             _ => Err(invalid("the message was not accepted").into()),
         }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use seal::UnixMillis;
 
-use super::event::{TrustEvent, TrustEventKind};
+use super::event::{TrustEvent, TrustEventKind, TrustEventName};
 use super::evidence::logarithmic_growth;
 use super::history::{ComponentParts, PeerHistory};
 use super::level::TrustLevel;
@@ -90,6 +90,11 @@ impl TrustBook {
     pub fn has_endorsement(&self, peer: &AgentUri, endorser: &AgentUri, at: UnixMillis) -> bool {
         let history = self.history(peer);
         history.endorsements.iter().any(|known| known.endorser == *endorser && known.at >= at)
+    }
+
+    /// Returns whether an event with this name was ever recorded about the peer.
+    pub fn has_event(&self, peer: &AgentUri, name: TrustEventName) -> bool {
+        self.peers.get(peer).is_some_and(|history| history.count(name).count > 0)
     }
 
     /// Returns the score of a peer. An unknown peer has the initial score.

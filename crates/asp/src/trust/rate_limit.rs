@@ -14,6 +14,8 @@ pub struct LevelLimits {
     pub messages_per_minute: u32,
     /// Maximum number of invitations per minute.
     pub invitations_per_minute: u32,
+    /// Maximum size of all messages per minute, in bytes. One larger message passes if none came in the minute before it.
+    pub bytes_per_minute: u32,
 }
 
 /// The rate limits of each trust level (D26).
@@ -25,17 +27,18 @@ pub struct PeerLimits {
 
 impl Default for PeerLimits {
     fn default() -> Self {
-        let limits = |messages_per_minute, invitations_per_minute| LevelLimits {
+        let limits = |messages_per_minute, invitations_per_minute, mebibytes: u32| LevelLimits {
             messages_per_minute,
             invitations_per_minute,
+            bytes_per_minute: mebibytes * 1024 * 1024,
         };
         Self {
             by_level: [
-                limits(30, 2),
-                limits(120, 10),
-                limits(600, 30),
-                limits(1_800, 60),
-                limits(6_000, 120),
+                limits(30, 2, 2),
+                limits(120, 10, 8),
+                limits(600, 30, 32),
+                limits(1_800, 60, 128),
+                limits(6_000, 120, 512),
             ],
         }
     }
@@ -77,6 +80,11 @@ pub struct TokenBucket {
 impl TokenBucket {
     /// Takes one token. The rate may differ from call to call, because the peer's level may change.
     pub fn take(&mut self, per_minute: u32, now: UnixMillis) -> Result<(), RateLimited> {
+        self.take_many(1, per_minute, now)
+    }
+
+    /// Takes several tokens at once. If they are more than a full bucket has, a full bucket is enough.
+    pub fn take_many(&mut self, count: u32, per_minute: u32, now: UnixMillis) -> Result<(), RateLimited> {
         let rate = u64::from(per_minute);
         if rate == 0 {
             return Err(RateLimited { retry_after_ms: u64::MAX });
@@ -85,7 +93,7 @@ impl TokenBucket {
         self.updated_at = self.updated_at.max(Some(now));
         let capacity = rate * MINUTE_MS;
         self.used = self.used.saturating_sub(elapsed_ms.saturating_mul(rate)).min(capacity);
-        let used = self.used + MINUTE_MS;
+        let used = self.used + u64::from(count.min(per_minute)) * MINUTE_MS;
         if used > capacity {
             return Err(RateLimited { retry_after_ms: (used - capacity).div_ceil(rate) });
         }

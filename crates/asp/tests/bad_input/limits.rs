@@ -1,9 +1,9 @@
 //! Every limit: values at the limit, and just beyond it.
 
 use asp::state_machine::State;
-use asp::{AspLimits, AuthenticationError, RejectCode};
+use asp::{AspLimits, AuthenticationError, LEAVING_RESERVE_BYTES, RejectCode};
 
-use crate::support::bodies::{counter, observe, propose, query, reject};
+use crate::support::bodies::{close, counter, observe, propose, query, reject};
 use crate::support::record_harness::{A, B, HarnessOutcome, RecordHarness};
 use crate::support::test_agents::BUYER;
 use crate::support::test_signer::sign_envelope;
@@ -64,6 +64,49 @@ fn the_number_of_messages_is_limited() {
         let envelope = harness.next(sender, &observe("nine"));
         harness.assert_refused(sender, &envelope, RejectCode::CapacityUnavailable);
     }
+}
+
+#[test]
+fn the_size_of_each_sides_messages_is_limited_and_each_side_can_leave() {
+    let limits = AspLimits { max_session_bytes: 20_000, ..AspLimits::default() };
+    let mut harness = RecordHarness::with(limits).advanced_to(State::Conversing);
+    let offers = ["prop_b1", "prop_b2", "prop_b3", "prop_b4", "prop_b5"];
+    for offer in offers {
+        harness.send(B, &propose(offer));
+    }
+    let small = observe(&"x".repeat(100));
+    let refused = RejectCode::CapacityUnavailable;
+    while harness.record.transcript().bytes_of(A) < 17_000 {
+        harness.send(A, &small);
+    }
+    let envelope = harness.next(A, &observe(&"x".repeat(2_000)));
+    harness.assert_refused(A, &envelope, refused);
+    // The other side has its own share.
+    harness.send(B, &observe(&"x".repeat(2_000)));
+    let room = 20_000 - harness.record.transcript().bytes_of(A);
+    let length = harness.sign_next(A, &observe("x")).text.len() - 1;
+    harness.send(A, &observe(&"x".repeat(room - length)));
+    assert_eq!(harness.record.transcript().bytes_of(A), 20_000, "the limit itself is reached");
+    for body in [small, propose("prop_a1"), query("qry_9")] {
+        let envelope = harness.next(A, &body);
+        harness.assert_refused(A, &envelope, refused);
+    }
+    // A person can still decline and leave, and messages that were accepted earlier can still be read.
+    let long_reject = |harness: &mut RecordHarness, offer: &str| {
+        harness.next(A, &reject(offer)).with_text("pad", &"p".repeat(250_000))
+    };
+    for offer in &offers[..4] {
+        let envelope = long_reject(&mut harness, offer);
+        harness.assert_accepted(A, &envelope);
+    }
+    let envelope = long_reject(&mut harness, offers[4]);
+    harness.assert_refused(A, &envelope, refused);
+    assert!(harness.record.transcript().bytes_of(A) <= 20_000 + LEAVING_RESERVE_BYTES);
+    harness.send(A, &reject(offers[4]));
+    let mut earlier = harness.clone();
+    earlier.is_live = false;
+    earlier.send(A, &propose("prop_a1"));
+    harness.send(A, &close("done"));
 }
 
 #[test]

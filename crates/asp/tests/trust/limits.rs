@@ -17,6 +17,7 @@ fn more_trusted_peers_may_send_more() {
     let by_level = TrustLevel::ALL.map(|level| limits.of(level));
     let numbers = |limits: LevelLimits| (limits.messages_per_minute, limits.invitations_per_minute);
     assert_eq!(by_level.map(numbers), [(30, 2), (120, 10), (600, 30), (1_800, 60), (6_000, 120)]);
+    assert_eq!(by_level.map(|limits| limits.bytes_per_minute >> 20), [2, 8, 32, 128, 512]);
 }
 
 #[test]
@@ -29,6 +30,18 @@ fn a_bucket_allows_a_burst_and_then_the_rate() {
     assert_eq!(bucket.take(30, at(1_999)).unwrap_err().retry_after_ms, 1);
     assert_eq!(bucket.take(30, at(2_000)), Ok(()));
     assert!(bucket.take(30, at(2_000)).is_err());
+}
+
+#[test]
+fn several_tokens_are_taken_at_once() {
+    let mut bucket = TokenBucket::default();
+    assert_eq!(bucket.take_many(60, 100, at(0)), Ok(()));
+    assert_eq!(bucket.take_many(60, 100, at(0)).unwrap_err().retry_after_ms, 12_000);
+    assert_eq!(bucket.take_many(40, 100, at(0)), Ok(()), "what was refused took nothing");
+    // More than a full bucket has takes a full bucket.
+    assert_eq!(bucket.take_many(u32::MAX, 100, at(59_999)).unwrap_err().retry_after_ms, 1);
+    assert_eq!(bucket.take_many(u32::MAX, 100, at(60_000)), Ok(()));
+    assert_eq!(bucket.take(100, at(60_000)).unwrap_err().retry_after_ms, 600);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use asp::Performative;
 use serde_json::{Value, json};
 use testing::http::TestResponse;
 
+use crate::peer_server::PeerServer;
 use crate::raw_peer::{ASP_JSON, CardServer, RawPeer, SESSIONS, access_token, header, now, token_hash, uuid};
 use crate::test_node::{NodeBuilder, Storage, TestNode, poll};
 
@@ -224,10 +225,12 @@ fn a_token_that_is_not_the_senders_own_is_refused() {
 
 #[test]
 fn a_message_with_a_broken_link_fails_the_session() {
-    let peer = RawPeer::new("peer");
+    let server = PeerServer::start(true);
+    let peer = server.peer();
     let node = start_node(NodeBuilder::new("press").storage(Storage::Disk), &[&peer]);
     let mut session = peer.open_conversation(&node);
-    // The node has not seen the message to which the next one links.
+    // The node has not seen the message to which the next one links, and the peer does not show it.
+    server.publish(&session);
     session.sign(Performative::Observe, r#"{"subject":"the weather"}"#);
     let next = session.sign(Performative::Observe, r#"{"subject":"the wind"}"#).text;
     let response = peer.send(&node, "POST", &session.messages_path(), &next);
@@ -460,7 +463,7 @@ fn a_revoked_agent_is_refused_although_it_is_pinned() {
         assert_status(&response, 403, "unauthorized");
     }
     let invite = json!({"peer": agent, "subject": "x"}).to_string();
-    assert_status(&node.try_send("POST", "/agent/v1/asp/sessions", &invite).unwrap(), 422, "not pinned");
+    assert_status(&node.try_send("POST", "/agent/v1/asp/sessions", &invite).unwrap(), 422, "is revoked");
     assert_eq!(state(&node, &session.id).1, 4);
 }
 

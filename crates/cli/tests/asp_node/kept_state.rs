@@ -1,12 +1,17 @@
 //! What a node keeps: how much a peer can make it store, ended sessions, and sessions that it cannot restore.
 
 use asp::Performative;
+use journal::{Journal, JournalEntry, SqliteJournal, SqliteSettings};
+use seal::UnixMillis;
 use serde_json::json;
 use testing::http::TestResponse;
 
 use crate::metrics::metrics;
-use crate::raw_peer::{RawPeer, SESSIONS};
-use crate::test_node::{NodeBuilder, Storage, TestNode};
+use crate::peer_server::PeerServer;
+use crate::policies::sign_unchecked;
+use crate::raw_peer::{RawPeer, SESSIONS, header, now, uuid};
+use crate::routes::{authenticate, next_frame};
+use crate::test_node::{NodeBuilder, Storage, TestNode, View};
 
 const GENEROUS: &str =
     "messages_per_minute = [999, 999, 999, 999, 999]\ninvitations_per_minute = [999, 999, 999, 999, 999]\n";
@@ -64,6 +69,88 @@ fn messages_that_are_not_authentic_leave_few_records_a_day() {
         assert_eq!(peer.send(&node, "POST", SESSIONS, &forged).status, 400);
         assert_eq!(events(), expected);
     }
+}
+
+#[test]
+fn the_size_of_each_sides_messages_is_limited_and_both_can_leave() {
+    let server = PeerServer::start(true);
+    let peer = server.peer();
+    let node = start("press", "message_bytes = 60000\nsession_bytes = 60000\n", &[&peer]);
+    let mut session = peer.open_conversation(&node);
+    let observe = |letter: &str| json!({"subject": letter.repeat(20_000)});
+    for letter in ["a", "b"] {
+        session.send(&peer, &node, Performative::Observe, &observe(letter).to_string());
+    }
+    // The peer has used up its share. The session goes on without the refused message.
+    let text = sign_unchecked(&peer, &session, &node, Performative::Observe, &observe("c").to_string());
+    let response = peer.send(&node, "POST", &session.messages_path(), &text);
+    assert_eq!(code(&response), (422, "capacity_unavailable".to_owned()));
+    assert!(
+        response.json_str("reason").contains("it can only leave") && response.json()["reject"].is_string()
+    );
+    // The node's agent has its own share, and learns when it is used up.
+    for letter in ["d", "e"] {
+        node.send(&session.id, "OBSERVE", &observe(letter));
+    }
+    let refused = node.try_post_message(&session.id, "OBSERVE", &observe("f")).unwrap();
+    assert_eq!(code(&refused), (422, "capacity_unavailable".to_owned()));
+    node.wait_for(&session.id, "the delivery", View::is_acknowledged);
+    session.catch_up(&peer, &node);
+    // After a restart, the limit still holds, and both sides can leave.
+    node.restart();
+    let text = sign_unchecked(&peer, &session, &node, Performative::Observe, &observe("g").to_string());
+    assert_eq!(peer.send(&node, "POST", &session.messages_path(), &text).status, 422);
+    let close = json!({"reason": "z".repeat(20_000)}).to_string();
+    session.send(&peer, &node, Performative::Close, &close);
+    assert_eq!(node.view(&session.id, 0, 0).unwrap().state(), "CLOSED");
+}
+
+#[test]
+fn the_bytes_that_a_peer_sends_per_minute_are_limited() {
+    let (peer, other) = (RawPeer::new("peer"), RawPeer::new("other"));
+    let limit = "bytes_per_minute = [40000, 40000, 40000, 40000, 40000]\n";
+    let node = start("press", limit, &[&peer, &other]);
+    let mut session = peer.open_conversation(&node);
+    let long = json!({"subject": "x".repeat(30_000)}).to_string();
+    session.send(&peer, &node, Performative::Observe, &long);
+    let next = session.sign(Performative::Observe, &long).text;
+    let response = peer.send(&node, "POST", &session.messages_path(), &next);
+    assert_eq!(code(&response), (429, "capacity_unavailable".to_owned()));
+    let seconds: u64 = header(&response, "Retry-After").unwrap().parse().unwrap();
+    assert!((1..=60).contains(&seconds), "{response:?}");
+    let (mut socket, answer) = authenticate(&peer, &node, &session.id, 1000);
+    assert_eq!(answer["type"], "auth_ok");
+    socket.send(&format!(r#"{{"type":"send","envelope":{next}}}"#));
+    let error = next_frame(&mut socket, "error");
+    assert_eq!(error["code"], "capacity_unavailable");
+    assert!(error["retryAfterMs"].as_u64().unwrap() > 0, "{error}");
+    assert_eq!(node.view(&session.id, 0, 0).unwrap().message_count(), 5);
+    // Other peers are not affected.
+    let mut other_session = other.open_conversation(&node);
+    other_session.send(&other, &node, Performative::Observe, &long);
+}
+
+#[test]
+fn a_page_has_a_limited_size() {
+    let peer = RawPeer::new("peer");
+    let node = start("press", "", &[&peer]);
+    let mut session = peer.open_conversation(&node);
+    let long = json!({"subject": "x".repeat(250_000)}).to_string();
+    for _ in 0..4 {
+        session.send(&peer, &node, Performative::Observe, &long);
+    }
+    let mut positions = vec![0];
+    loop {
+        let path = format!("{}?limit=200&cursor={}", session.messages_path(), positions.last().unwrap());
+        let page = peer.get(&node, &path).json();
+        let bytes: usize =
+            page["messages"].as_array().unwrap().iter().map(|message| message.to_string().len()).sum();
+        assert!(bytes <= 512 * 1024, "{bytes}");
+        let Some(cursor) = page["cursor"].as_str() else { break };
+        positions.push(cursor.parse().unwrap());
+    }
+    // Four short messages and two long ones, then the other two.
+    assert_eq!(positions, [0, 6]);
 }
 
 #[test]
@@ -150,6 +237,56 @@ fn a_session_that_cannot_be_restored_is_left_alone() {
     // Other sessions work.
     let mut session = other.open_conversation(&node);
     session.send(&other, &node, Performative::Close, r#"{"reason":"done"}"#);
+}
+
+#[test]
+fn malformed_rows_of_a_session_affect_only_this_session() {
+    let peer = RawPeer::new("peer");
+    let node = start("press", "", &[&peer]);
+    let mut sessions = [(); 5].map(|()| peer.open_conversation(&node));
+    let ids = sessions.each_ref().map(|session| session.id.clone());
+    let node = node.restart_with_data(|data| {
+        let path = data.join("journal.sqlite");
+        let mut journal = SqliteJournal::open(&path, &SqliteSettings::default()).unwrap();
+        let mut position = journal.restore().unwrap().last_position;
+        // Text that is not JSON, an unknown record, bytes that are not UTF-8, and a session without its cards.
+        for (session, body) in ids.iter().zip([&b"{"[..], br#"{"unheard_of":1}"#, b"\xff"]) {
+            position = position.next();
+            let event = JournalEntry::Event {
+                position,
+                session,
+                event_id: &uuid(),
+                at: now(),
+                is_critical: false,
+                body,
+            };
+            journal.commit(&[event]).unwrap();
+        }
+        let expires = UnixMillis::MAX;
+        let touched =
+            JournalEntry::SessionTouched { id: &ids[3], lease_expires_at: expires, record: Some(b"{}") };
+        journal.commit(&[touched]).unwrap();
+    });
+    let list = node.get("/agent/v1/asp/sessions").json();
+    let mut quarantined: Vec<_> = list["quarantined"].as_array().unwrap().iter().collect();
+    quarantined.sort_unstable_by_key(|entry| entry["sessionId"].as_str());
+    let mut expected = ids[..4].to_vec();
+    expected.sort_unstable();
+    assert_eq!(
+        quarantined.iter().map(|entry| &entry["sessionId"]).collect::<Vec<_>>(),
+        expected.iter().collect::<Vec<_>>()
+    );
+    assert!(
+        quarantined.iter().all(|entry| entry["reason"].as_str().unwrap().contains("malformed")),
+        "{list}"
+    );
+    assert_eq!(metrics(&node)["sayso_asp_sessions_quarantined"], 4.0);
+    for session in &mut sessions[..4] {
+        let message = session.sign(Performative::Observe, r#"{"subject":"the weather"}"#).text;
+        assert_eq!(peer.send(&node, "POST", &session.messages_path(), &message).status, 500);
+    }
+    sessions[4].send(&peer, &node, Performative::Close, r#"{"reason":"done"}"#);
+    assert_eq!(node.view(&ids[4], 0, 0).unwrap().state(), "CLOSED");
 }
 
 #[test]

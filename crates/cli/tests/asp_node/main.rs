@@ -13,6 +13,8 @@
 )]
 #![allow(clippy::float_cmp, reason = "the metrics that are compared are whole numbers")]
 
+mod catching_up;
+mod circuit_breaker;
 mod consent_crashes;
 mod crashes;
 mod hostile_network;
@@ -23,6 +25,7 @@ mod message_pack;
 mod metrics;
 mod namespaces;
 mod operation;
+mod peer_server;
 mod policies;
 mod proxy;
 mod random_kills;

@@ -4,16 +4,18 @@ use std::io::{Read, Write};
 
 use asp::Performative;
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 use testing::cli::run_sayso;
 use testing::http::TIMEOUT;
 use testing::websocket::read_close_code;
 
+use crate::peer_server::{DeliveryReply, PeerServer};
 use crate::policies::{deliver, introduce, proposal};
-use crate::raw_peer::{RawPeer, SESSIONS};
+use crate::raw_peer::{CardServer, RawPeer, SESSIONS};
+use crate::refused_shortcuts::meet;
 use crate::routes::authenticate;
 use crate::script::verify;
-use crate::test_node::{NodeBuilder, Storage, TestNode, poll, start_pair};
+use crate::test_node::{NodeBuilder, Storage, TestNode, View, poll, start_pair};
 
 const RATES: &str = "\
 [limits]
@@ -54,6 +56,78 @@ fn a_revoked_card_takes_effect_with_a_reload() {
     // A later reload accepts it again.
     node.reload(RATES, &[peer.card_file(), other.card_file()]);
     poll("the second reload", || (try_open(&peer, &node) == 201).then_some(()));
+}
+
+#[test]
+fn nothing_is_sent_to_a_revoked_agent() {
+    let (server, other_server) = (PeerServer::start(true), PeerServer::start(true));
+    let (peer, other) = (server.peer(), other_server.peer());
+    let policy = RATES.replace("[limits]\n", "[limits]\nretry_delay_ms = 10\nmax_retry_delay_ms = 20\n")
+        + "[circuit_breaker]\nfailure_threshold = 1000000\n";
+    let builder = NodeBuilder::new("press").policy(&policy);
+    let folder = builder.create_folder();
+    let node = builder.start(folder, &[peer.card_file(), other.card_file()]);
+    let mut session = peer.open_conversation(&node);
+    let other_session = other.open_conversation(&node);
+    let observe = json!({"subject": "the paper"});
+    server.answer_deliveries(DeliveryReply::Busy);
+    let waiting = node.send(&session.id, "OBSERVE", &observe)["messageId"].clone();
+    let revoked = format!("{policy}[cards]\nrevoked = [\"{}\"]\n", peer.card.agent_id());
+    node.reload(&revoked, &[peer.card_file(), other.card_file()]);
+    let send = |performative: &str, body: &Value| {
+        let response = node.try_post_message(&session.id, performative, body).unwrap();
+        (response.status, response.json_str("code"))
+    };
+    let refused = (422, "unauthorized".to_owned());
+    poll("the reload", || (try_open(&peer, &node) == 403).then_some(()));
+    // The node sends neither a new message nor the one that waits, not even a CLOSE.
+    assert_eq!(send("OBSERVE", &observe), refused);
+    assert_eq!(send("CLOSE", &json!({"reason": "done"})), refused);
+    let invite = node.try_invite(peer.card.agent_id().as_str(), "again", 600).unwrap();
+    assert_eq!((invite.status, invite.json_str("code")), refused);
+    server.answer_deliveries(DeliveryReply::Accept);
+    let before = server.delivered().len();
+    for _ in 0..20 {
+        node.send(&other_session.id, "OBSERVE", &observe);
+        node.wait_for(&other_session.id, "the delivery", View::is_acknowledged);
+    }
+    assert_eq!(server.delivered().len(), before);
+    assert!(!node.view(&session.id, 0, 0).unwrap().is_acknowledged());
+    // Once the agent is accepted again, the delivery continues.
+    node.reload(&policy, &[peer.card_file(), other.card_file()]);
+    node.wait_for(&session.id, "the delivery", View::is_acknowledged);
+    assert_eq!(server.delivered().last().map(String::as_str), waiting.as_str());
+    session.catch_up(&peer, &node);
+    session.send(&peer, &node, Performative::Close, r#"{"reason":"done"}"#);
+}
+
+#[test]
+fn a_card_that_is_pinned_after_its_first_use_counts_as_pinned_once() {
+    let server = CardServer::start();
+    let peer = RawPeer::with_agent(&server.agent());
+    server.publish(peer.card.as_str());
+    let builder = NodeBuilder::new("press").argument("--trust-on-first-use").policy(RATES);
+    let folder = builder.create_folder();
+    let node = builder.start(folder, &[]);
+    assert_eq!(meet(&peer, &node).status, 201);
+    let count = |name: &str| {
+        let report = node.get(&format!("/agent/v1/asp/trust?agent={}", peer.card.agent_id())).json();
+        let components = report["components"].as_array().unwrap().clone();
+        let all = components.iter().flat_map(|component| component["events"].as_array().unwrap().clone());
+        let counts = all.filter(|event| event["name"] == name);
+        counts.map(|event| event["count"].as_u64().unwrap()).max().unwrap_or(0)
+    };
+    assert_eq!((count("card_trusted_on_first_use"), count("card_pinned")), (1, 0));
+    node.reload(RATES, &[peer.card_file()]);
+    poll("the reload", || (count("card_pinned") == 1).then_some(()));
+    // Another reload, without it and with it, records nothing more.
+    let other = RawPeer::new("other");
+    for pinned in [vec![other.card_file()], vec![peer.card_file()]] {
+        node.reload(RATES, &pinned);
+        let is_pinned = pinned.len() == 1 && pinned[0] == other.card_file();
+        poll("the next reload", || ((try_open(&other, &node) == 201) == is_pinned).then_some(()));
+    }
+    assert_eq!((count("card_trusted_on_first_use"), count("card_pinned")), (1, 1));
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn an_answer_from_an_agent_without_the_required_trust_is_refused() {
 }
 
 /// Signs a message without any check by the sender, as a hostile peer does.
-fn sign_unchecked(
+pub(crate) fn sign_unchecked(
     peer: &RawPeer,
     session: &RawSession,
     node: &TestNode,

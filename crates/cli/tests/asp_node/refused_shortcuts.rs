@@ -1,15 +1,13 @@
 //! Shortcuts that a peer may try: past the node's own checks, past its limits, and past the money that it has.
 
-use std::io::Write;
 use std::net::TcpListener;
-use std::sync::{Arc, Mutex};
 
 use asp::Performative;
 use serde_json::{Value, json};
 use testing::http::TestResponse;
 
-use crate::proxy::read_message;
-use crate::raw_peer::{CardServer, RawPeer, RawSession, SESSIONS, access_token, now, token_hash, uuid};
+use crate::peer_server::PeerServer;
+use crate::raw_peer::{CardServer, RawPeer, SESSIONS, access_token, now, token_hash, uuid};
 use crate::test_node::{NodeBuilder, Storage, TestNode, poll, timestamp_in};
 
 const GENEROUS: &str =
@@ -21,76 +19,14 @@ fn start(policy: &str, peers: &[&RawPeer]) -> TestNode {
     builder.start(folder, &peers.iter().map(|peer| peer.card_file()).collect::<Vec<_>>())
 }
 
-/// The address of a peer: it serves the messages of its own transcript, and acknowledges each message that the node delivers or
-/// refuses to take it now.
-#[derive(Clone)]
-struct PeerServer {
-    address: String,
-    /// The peer's transcript.
-    messages: Arc<Mutex<Vec<String>>>,
-    accepts: Arc<Mutex<bool>>,
-}
-
-impl PeerServer {
-    fn start(accepts: bool) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let server = Self {
-            address: listener.local_addr().unwrap().to_string(),
-            messages: Arc::default(),
-            accepts: Arc::new(Mutex::new(accepts)),
-        };
-        let shared = server.clone();
-        std::thread::spawn(move || {
-            for mut client in listener.incoming().map_while(Result::ok) {
-                let shared = shared.clone();
-                std::thread::spawn(move || {
-                    while let Some(request) = read_message(&mut client) {
-                        let (status, body) = shared.answer(&String::from_utf8(request).unwrap());
-                        let length = body.len();
-                        let _ = write!(client, "HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}");
-                    }
-                });
-            }
-        });
-        server
-    }
-
-    fn answer(&self, request: &str) -> (&'static str, String) {
-        let (head, body) = request.split_once("\r\n\r\n").unwrap();
-        if head.starts_with("GET") {
-            let since = head.split("since_sequence=").nth(1).and_then(|rest| rest.split(['&', ' ']).next());
-            let since: usize = since.unwrap_or("0").parse().unwrap();
-            let messages = self.messages.lock().unwrap();
-            let rest = messages[since.min(messages.len())..].join(",");
-            return ("200 OK", format!(r#"{{"messages":[{rest}],"messageCount":{}}}"#, messages.len()));
-        }
-        if !*self.accepts.lock().unwrap() {
-            return ("503 Service Unavailable", String::new());
-        }
-        let message: Value = serde_json::from_str(body).unwrap();
-        let ack = json!({"messageId": message["messageId"], "sequenceNumber": 0, "state": "CONVERSING"});
-        ("200 OK", ack.to_string())
-    }
-
-    fn peer(&self) -> RawPeer {
-        RawPeer::with_agent(&format!("agent://{}/peer", self.address))
-    }
-
-    /// Publishes the transcript of a session.
-    fn publish(&self, session: &RawSession) {
-        let record = session.participant.record().unwrap();
-        *self.messages.lock().unwrap() = record.transcript().messages().map(str::to_owned).collect();
-    }
-}
-
 /// Returns a commitment of `depositor` to pay 100 euros into escrow.
-fn commitment(id: &str, party: &str, amount: &str) -> Value {
+pub(crate) fn commitment(id: &str, party: &str, amount: &str) -> Value {
     json!({"commitmentId": id,
         "terms": {"obligations": [{"party": party, "action": "print", "deadline": timestamp_in(86_400)}]},
         "escrow": {"amount": amount, "currency": "EUR"}})
 }
 
-fn deposits(agent: &str, amount: &str) -> String {
+pub(crate) fn deposits(agent: &str, amount: &str) -> String {
     format!(
         "[limits]\n{GENEROUS}retry_delay_ms = 10\nmax_retry_delay_ms = 50\n[circuit_breaker]\nfailure_threshold = 1000000\n[escrow]\nceilings = [\"9999\", \"9999\", \"9999\", \"9999\", \"9999\"]\ndeposits = [{{ agent = \"{agent}\", amount = \"{amount}\", currency = \"EUR\" }}]\n"
     )
@@ -207,7 +143,7 @@ fn a_timeout_counts_once_although_a_message_is_on_its_way() {
 }
 
 /// Sends an invitation from a peer whose card the node does not know.
-fn meet(peer: &RawPeer, node: &TestNode) -> TestResponse {
+pub(crate) fn meet(peer: &RawPeer, node: &TestNode) -> TestResponse {
     let invitation = peer.session(node).invitation("a talk").text;
     let mut claims = peer.claims(node, "POST", SESSIONS);
     claims.ath = Some(token_hash(&access_token(&peer.keys)));

@@ -15,7 +15,7 @@ use testing::websocket::{WebSocketClient, read_close_code, upgrade};
 use crate::proxy::read_message;
 use crate::raw_peer::{RawPeer, RawSession, SESSIONS, access_token, header, uuid};
 use crate::script::verify;
-use crate::test_node::{NodeBuilder, Storage, TestNode};
+use crate::test_node::{NodeBuilder, Storage, TestNode, poll};
 
 const OWN_SESSIONS: &str = "/agent/v1/asp/sessions";
 
@@ -357,6 +357,78 @@ fn the_agents_program_learns_what_is_wrong_with_its_request() {
     assert_eq!(node.view(&session, 0, 0).unwrap().message_count(), 4);
 }
 
+/// Encodes an agent's URI for a path.
+fn encode(agent: &str) -> String {
+    agent.replace(':', "%3A").replace('/', "%2F")
+}
+
+#[test]
+fn agents_with_the_same_name_on_other_hosts_do_not_share_a_card() {
+    let many = "[limits]\nregistrations_per_minute = 1000\n";
+    let pinned = RawPeer::with_agent("agent://127.0.0.1:3/first");
+    let node = start_node(NodeBuilder::new("registry").argument("--registry").policy(many), &[&pinned]);
+    let path = |name: &str| format!("/v1/asp/agents/{name}/card");
+    let get = |name: &str| node.get(&path(name));
+    let encoded = |peer: &RawPeer| encode(peer.card.agent_id().as_str());
+    let put = |peer: &RawPeer, name: &str| peer.send(&node, "PUT", &path(name), peer.card.as_str()).status;
+    let first = RawPeer::with_agent("agent://127.0.0.1:1/first");
+    let namesake = RawPeer::with_agent("agent://127.0.0.1:2/first");
+    assert_eq!(put(&first, &encoded(&first)), 204);
+    assert_eq!(get("first").body, first.card.as_str(), "the name is unique");
+    assert_eq!(put(&namesake, &encoded(&first)), 422, "the path names another agent");
+    assert_eq!(put(&namesake, "first"), 204);
+    for peer in [&first, &namesake] {
+        assert_eq!(get(&encoded(peer)).body, peer.card.as_str());
+    }
+    let ambiguous = get("first");
+    assert_eq!(ambiguous.status, 404);
+    assert!(ambiguous.body.contains("Several registered agents have this name"), "{ambiguous:?}");
+    for unknown in ["nobody", &*encode("agent://127.0.0.1:9/first"), "agent%3A", "%", "%zz"] {
+        assert_eq!(get(unknown).status, 404, "{unknown}");
+    }
+    // Nobody takes the name of the registry's own agent, nor of an agent whose card it has pinned.
+    let own = RawPeer::with_agent(&node.agent);
+    let impostor = RawPeer::with_agent(pinned.card.agent_id().as_str());
+    for peer in [&own, &impostor] {
+        assert_eq!((put(peer, &encoded(peer)), put(peer, peer_name(peer))), (409, 409));
+    }
+    for name in ["registry", &*encode(&node.agent)] {
+        assert_eq!(get(name).json()["agentId"], node.agent.as_str());
+    }
+    // An agent of another host with the registry's own name has its own path.
+    let other = RawPeer::with_agent("agent://127.0.0.1:1/registry");
+    assert_eq!(put(&other, "registry"), 204);
+    assert_eq!(get("registry").json()["agentId"], node.agent.as_str());
+    assert_eq!(get(&encoded(&other)).body, other.card.as_str());
+}
+
+fn peer_name(peer: &RawPeer) -> &str {
+    peer.card.agent_id().as_str().rsplit('/').next().unwrap()
+}
+
+#[test]
+fn a_registry_neither_lists_nor_serves_revoked_cards() {
+    let policy = "[limits]\nregistrations_per_minute = 1000\n";
+    let node = start_node(NodeBuilder::new("registry").argument("--registry").policy(policy), &[]);
+    let (peer, other) = (RawPeer::new("peer"), RawPeer::new("other"));
+    let path = |peer: &RawPeer| format!("/v1/asp/agents/{}/card", encode(peer.card.agent_id().as_str()));
+    let put = |peer: &RawPeer| peer.send(&node, "PUT", &path(peer), peer.card.as_str()).status;
+    assert_eq!((put(&peer), put(&other)), (204, 204));
+    let listed = || node.get("/v1/asp/discover?capability=test.anything").json()["agents"].clone();
+    assert_eq!(listed().as_array().unwrap().len(), 2);
+    node.reload(&format!("{policy}[cards]\nrevoked = [\"{}\"]\n", peer.card.agent_id()), &[]);
+    poll("the reload", || (node.get(&path(&peer)).status == 404).then_some(()));
+    assert_eq!(node.get("/v1/asp/agents/peer/card").status, 404);
+    let agents = listed();
+    assert_eq!(agents.as_array().unwrap().len(), 1, "{agents}");
+    assert_eq!(agents[0]["card"]["agentId"], other.card.agent_id().as_str());
+    assert_eq!(put(&peer), 403);
+    // It is registered again as soon as it is accepted again.
+    node.reload(policy, &[]);
+    poll("the second reload", || (node.get(&path(&peer)).status == 200).then_some(()));
+    assert_eq!(listed().as_array().unwrap().len(), 2);
+}
+
 #[test]
 fn a_registry_keeps_each_card_until_its_owner_replaces_it() {
     let card_path = |name: &str| format!("/v1/asp/agents/{name}/card");
@@ -385,9 +457,9 @@ fn a_registry_keeps_each_card_until_its_owner_replaces_it() {
     }
     // Nobody else can replace the card.
     let impostor = RawPeer::new("first");
-    let namesake = RawPeer::with_agent("agent://127.0.0.1:2/first");
-    for other in [&impostor, &namesake] {
-        assert_eq!(put(other, "first", other.card.as_str()).status, 409);
+    let encoded = encode(impostor.card.agent_id().as_str());
+    for name in ["first", &*encoded] {
+        assert_eq!(put(&impostor, name, impostor.card.as_str()).status, 409);
     }
     assert_eq!(put(&second, "first", second.card.as_str()).status, 422);
     assert_eq!(put(&first, "first", &first.card.as_str().replace("raw peer", "rich peer")).status, 422);

@@ -18,6 +18,7 @@ const GENEROUS_POLICY: &str = "\
 [limits]
 messages_per_minute = [1000000, 1000000, 1000000, 1000000, 1000000]
 invitations_per_minute = [1000000, 1000000, 1000000, 1000000, 1000000]
+bytes_per_minute = [4000000000, 4000000000, 4000000000, 4000000000, 4000000000]
 retry_delay_ms = 20
 max_retry_delay_ms = 200
 [circuit_breaker]

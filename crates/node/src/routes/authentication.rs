@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use asp::trust::RateLimited;
 use asp::{AgentCard, AgentUri};
 use seal::UnixMillis;
 use wire::http::{HttpResponse, RequestHead, StatusCode};
@@ -42,13 +43,22 @@ impl NodeService {
     pub(super) fn accept_proof(&self, head: &RequestHead, card: &AgentCard) -> Result<(), HttpResponse> {
         self.check_proof(head, card, |now| {
             let is_invitation = matches!(Route::of(&head.path), Some(Route::PeerSessions));
-            self.0.peers().admit(card.agent_id(), is_invitation, now).map_err(|limited| {
-                self.0.counters.rate_limited.add(1);
-                let seconds = limited.retry_after_ms.div_ceil(1000);
-                problem(StatusCode::TooManyRequests, "capacity_unavailable", &limited.to_string())
-                    .header("Retry-After", &seconds.to_string())
-            })
+            let admitted = self.0.peers().admit(card.agent_id(), is_invitation, now);
+            admitted.map_err(|limited| self.rate_limited(limited))
         })
+    }
+
+    /// Counts the size of a message against its sender's limit.
+    pub(super) fn admit_bytes(&self, card: &AgentCard, bytes: usize) -> Result<(), HttpResponse> {
+        let admitted = self.0.peers().admit_bytes(card.agent_id(), bytes, unix_now());
+        admitted.map_err(|limited| self.rate_limited(limited))
+    }
+
+    fn rate_limited(&self, limited: RateLimited) -> HttpResponse {
+        self.0.counters.rate_limited.add(1);
+        let seconds = limited.retry_after_ms.div_ceil(1000);
+        problem(StatusCode::TooManyRequests, "capacity_unavailable", &limited.to_string())
+            .header("Retry-After", &seconds.to_string())
     }
 
     /// Checks that the sender of a request holds the key of a card, and uses the proof up.

@@ -26,7 +26,7 @@ use crate::node::Node;
 use responses::not_found;
 use route::Route;
 
-pub(crate) use registry::last_path_part;
+pub(crate) use registry::{encoded_agent, last_path_part};
 
 /// Serves a node over HTTP.
 #[derive(Clone, Debug)]

@@ -111,6 +111,7 @@ impl NodeService {
                 return Err(HttpResponse::problem(StatusCode::UnsupportedMediaType, title));
             }
         };
+        self.admit_bytes(&card, text.len())?;
         let is_invitation = session.is_none();
         let reply = self.0.receive(card, session, &text).await.map_err(|error| error_response(&error))?;
         Ok(match reply {

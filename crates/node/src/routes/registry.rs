@@ -1,5 +1,6 @@
 //! The registry: the cards of other agents, and searches among them.
 
+use std::fmt::Write;
 use std::net::IpAddr;
 
 use asp::{AgentCard, AgentUri};
@@ -25,8 +26,17 @@ impl NodeService {
         match (head.method, route) {
             (Method::Get, Route::WellKnownCard) => Ok(card_response(node.card())),
             (Method::Get, Route::Card(name)) => {
-                let own = Some(&node.card).filter(|card| last_path_part(card.agent_id()) == *name).cloned();
-                let card = own.or_else(|| node.peers().registered_card(name)).ok_or_else(not_found)?;
+                let own = &node.card;
+                let card = match agent_of(name) {
+                    Some(agent) if agent == *own.agent_id() => own.clone(),
+                    Some(agent) => node.peers().registered_card(&agent).ok_or_else(not_found)?,
+                    None if last_path_part(own.agent_id()) == *name => own.clone(),
+                    None => match <[_; 1]>::try_from(node.peers().registered_cards_by_name(name)) {
+                        Ok([only]) => only,
+                        Err(cards) if cards.is_empty() => return Err(not_found()),
+                        Err(_) => return Err(HttpResponse::problem(StatusCode::NotFound, AMBIGUOUS_NAME)),
+                    },
+                };
                 Ok(card_response(&card))
             }
             (Method::Put, Route::Card(name)) => self.register(head, name, body).await,
@@ -60,17 +70,25 @@ impl NodeService {
         let card = AgentCard::parse(body).map_err(|error| {
             problem(StatusCode::UnprocessableContent, "schema_unsupported", &error.to_string())
         })?;
-        if last_path_part(card.agent_id()) != name {
+        let is_named =
+            agent_of(name).map_or(last_path_part(card.agent_id()) == name, |agent| agent == *card.agent_id());
+        if !is_named {
             let reason = "the card belongs to another agent";
             return Err(problem(StatusCode::UnprocessableContent, "unauthorized", reason));
         }
         self.check_holder(head, &card)?;
-        let registered = node.peers().registered_card(name);
-        if let Some(old) = &registered {
-            let is_same_agent = old.agent_id() == card.agent_id();
+        if node.is_revoked(&card) {
+            let reason = "the card of this agent is revoked";
+            return Err(problem(StatusCode::Forbidden, "unauthorized", reason));
+        }
+        let registered = node.peers().registered_card(card.agent_id());
+        // Nobody else can register a card of this node's own agent, or of an agent whose card this node has pinned.
+        let own = Some(&node.card).filter(|own| own.agent_id() == card.agent_id()).cloned();
+        let known = own.or_else(|| registered.clone()).or_else(|| node.peers().card(card.agent_id()));
+        if let Some(old) = &known {
             let is_same_key = old.signing_key() == card.signing_key();
-            if !is_same_agent || (!is_same_key && !card.is_successor_of(old)) {
-                let reason = "another card is registered under this name, and its key did not sign this one";
+            if !is_same_key && !card.is_successor_of(old) {
+                let reason = "another card of this agent is known, and its key did not sign this one";
                 return Err(problem(StatusCode::Conflict, "duplicate", reason));
             }
         }
@@ -109,6 +127,43 @@ impl NodeService {
             });
         })))
     }
+}
+
+/// The answer to a name that several registered agents share.
+const AMBIGUOUS_NAME: &str =
+    "Several registered agents have this name. Put the percent-encoded URI of the agent into the path.";
+
+/// Returns the agent whose URI is in a path, percent-encoded, as [`encoded_agent`] writes it.
+fn agent_of(name: &str) -> Option<AgentUri> {
+    let text = percent_decode(name)?;
+    if text.contains("://") { AgentUri::parse(&text).ok() } else { None }
+}
+
+fn percent_decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        bytes.push(digit(rest.next()?)? * 16 + digit(rest.next()?)?);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Returns an agent's URI for a path, percent-encoded.
+pub(crate) fn encoded_agent(agent: &AgentUri) -> String {
+    let mut encoded = String::with_capacity(agent.as_str().len() + 16);
+    for byte in agent.as_str().bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
 }
 
 /// Returns the last part of an agent's URI, which names it at its node.

@@ -48,6 +48,11 @@ pub(super) fn error_response(error: &NodeError) -> HttpResponse {
         NodeError::CardUnavailable(..) => {
             problem(StatusCode::ServiceUnavailable, "unauthorized", &reason).header("Retry-After", "5")
         }
+        NodeError::CatchingUp { retry_after, .. } => {
+            let seconds = retry_after.as_millis().div_ceil(1000).max(1);
+            problem(StatusCode::ServiceUnavailable, "capacity_unavailable", &reason)
+                .header("Retry-After", &seconds.to_string())
+        }
         NodeError::Storage(_) | NodeError::Stopping => {
             HttpResponse::problem(StatusCode::ServiceUnavailable, &reason).header("Retry-After", "1")
         }

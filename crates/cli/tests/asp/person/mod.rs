@@ -5,6 +5,7 @@ mod disputes;
 mod hostile_hub;
 mod interruptions;
 mod narration;
+mod reloads;
 
 use std::path::Path;
 use std::process::Command;
@@ -118,6 +119,11 @@ impl TestNode {
         self.process.take().unwrap().kill();
     }
 
+    /// Makes the node read its policy and its list of peers again.
+    pub(super) fn reload(&self) {
+        self.process.as_ref().unwrap().signal("-HUP");
+    }
+
     pub(super) fn client(&self) -> TestClient {
         TestClient::new(&self.address)
     }
@@ -147,7 +153,9 @@ impl TestNode {
     /// Waits until the session meets the condition, and returns it. Each request waits for a change.
     pub(super) fn wait_until(&self, session: &str, is_expected: impl Fn(&Value) -> bool) -> Value {
         let mut after = 0;
-        for _ in 0..600 {
+        // A session that is over answers at once, so the number of attempts is no measure.
+        let give_up_at = std::time::Instant::now() + testing::http::TIMEOUT;
+        while std::time::Instant::now() < give_up_at {
             let path = format!("/agent/v1/asp/sessions/{session}?after={after}&wait=1");
             let view = self.client().get(&path).json();
             if is_expected(&view) {
@@ -214,6 +222,18 @@ impl World {
         buyer.restart();
         seller.restart();
         Self { buyer, seller, hub, folder }
+    }
+
+    /// Revokes an agent's card in the policy file of both nodes.
+    pub(super) fn revoke(&self, agent: &str) {
+        let path = self.folder.path().join("policy.toml");
+        let policy = std::fs::read_to_string(&path).unwrap();
+        write_private_file(&path, &format!("{policy}\n[cards]\nrevoked = [\"{agent}\"]\n"));
+    }
+
+    /// Replaces the list of cards that the operator of both nodes pins.
+    pub(super) fn pin(&self, cards: &str) {
+        write_private_file(&self.folder.path().join("peers.txt"), cards);
     }
 
     /// Opens a session, up to the buyer's proposal.
@@ -367,6 +387,12 @@ impl Listener {
         let token = question["reply_token"].as_str().unwrap();
         let response = self.client.reply(&self.subscription, token, decision);
         assert!(response.status < 300, "{response:?}");
+    }
+
+    /// Answers a question that may be closed.
+    pub(super) fn try_answer(&self, question: &Value, decision: &str) {
+        let token = question["reply_token"].as_str().unwrap();
+        self.client.reply(&self.subscription, token, decision);
     }
 
     pub(super) fn clarify(&self, question: &Value, answer: &str) {
