@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
+use asp::session::{AspSession, Effect};
 use asp::state_machine::State;
 use asp::{AgentCard, AgentUri, SessionId, StoredStep};
 use client::{Backoff, TrustRoots};
@@ -344,6 +345,9 @@ impl Node {
         if !has_ended {
             transitions.clear();
         }
+        let is_overdue = expired.iter().flat_map(|transition| &transition.effects).any(|effect| {
+            matches!(effect, Effect::TimerExpired { awaiting_response: Some(role), .. } if *role == handle.info.role)
+        });
         transitions.extend(expired);
         let node_records = self.effects_until_end(&handle.info, state, &transitions, now);
         let mut batch = Batch::of_session(
@@ -353,6 +357,12 @@ impl Node {
         batch.node_records = node_records;
         self.commit(state, batch).await?;
         handle.report_change(state, now);
+        // The end of the session is announced separately.
+        if let Some(awaited) = state.participant.session().and_then(AspSession::awaited_response)
+            && is_overdue
+        {
+            self.narrate_overdue(handle, awaited.message_id);
+        }
         Ok(())
     }
 

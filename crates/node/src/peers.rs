@@ -1,6 +1,6 @@
 //! What the node knows about other agents: their cards, its own trust in them, their rates, and the escrow ledger.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use asp::message::{Body, TrustScore};
 use asp::session::ReceiverChecks;
 use asp::trust::{
     CircuitBreaker, CircuitState, RateLimited, SignedEndorsement, TokenBucket, TrustBook, TrustEvent,
-    TrustEventKind, TrustLevel, TrustParametersError, TrustReport,
+    TrustEventKind, TrustEventName, TrustLevel, TrustParametersError, TrustReport,
 };
 use asp::{AgentCard, AgentUri, DisputeId, SessionId};
 use seal::UnixMillis;
@@ -34,6 +34,8 @@ const MAX_UNPINNED_CONTACTS: usize = 1_000;
 pub(crate) struct Peers {
     /// The pinned card of each agent.
     cards: HashMap<AgentUri, Arc<AgentCard>>,
+    /// The agents whose cards the operator pinned.
+    pinned_by_operator: HashSet<AgentUri>,
     /// The cards that were pinned on first contact, or replaced by a signed successor, in this order.
     recorded_cards: Vec<AgentCard>,
     /// The agent of each access token.
@@ -54,9 +56,15 @@ pub(crate) struct Peers {
 struct Contact {
     messages: TokenBucket,
     invitations: TokenBucket,
-    violations: TokenBucket,
-    violations_of_day: TokenBucket,
+    violations: HashMap<TrustEventName, ViolationLimiter>,
     breaker: CircuitBreaker,
+}
+
+/// Limits how many violations of one kind are recorded.
+#[derive(Debug, Default)]
+struct ViolationLimiter {
+    of_minute: TokenBucket,
+    of_day: TokenBucket,
 }
 
 impl Peers {
@@ -66,6 +74,7 @@ impl Peers {
         let trust = TrustBook::new(policy.trust.clone())?;
         let mut peers = Self {
             cards: HashMap::new(),
+            pinned_by_operator: HashSet::new(),
             recorded_cards: Vec::new(),
             agents_by_token: HashMap::new(),
             registered: HashMap::new(),
@@ -76,9 +85,7 @@ impl Peers {
             escrow: EscrowBook::default(),
             policy,
         };
-        for card in &config.pinned {
-            peers.insert_card(card.clone(), usize::MAX);
-        }
+        peers.insert_cards_of_operator(config.pinned.clone());
         Ok(peers)
     }
 
@@ -139,11 +146,16 @@ impl Peers {
         self.policy = policy.clone();
         self.cards.clear();
         self.agents_by_token.clear();
-        for card in pinned {
-            self.insert_card(card, usize::MAX);
-        }
+        self.insert_cards_of_operator(pinned);
         for card in self.recorded_cards.clone() {
             self.insert_card(card, limits.pinned_cards);
+        }
+    }
+
+    fn insert_cards_of_operator(&mut self, cards: Vec<AgentCard>) {
+        self.pinned_by_operator = cards.iter().map(|card| card.agent_id().clone()).collect();
+        for card in cards {
+            self.insert_card(card, usize::MAX);
         }
     }
 
@@ -308,11 +320,21 @@ impl Peers {
         self.trust.report(agent, now)
     }
 
-    /// Returns the trust events for a card that was pinned.
+    /// Returns the trust events for cards that were pinned or revoked, and for cards that are pinned again after a revocation.
     pub(crate) fn pinning_events(&self, now: UnixMillis) -> Vec<NodeRecord> {
-        let known: std::collections::HashSet<_> = self.trust.peers().cloned().collect();
-        let new = self.cards.keys().filter(|agent| !known.contains(*agent));
-        new.map(|agent| trust_record(agent, None, TrustEventKind::CardPinned, now)).collect()
+        let known: HashSet<_> = self.trust.peers().collect();
+        let is_new = |agent: &&AgentUri| !known.contains(*agent) || self.trust.is_revoked(agent);
+        let pinned = self.cards.keys().filter(is_new).map(|agent| {
+            // A card that was pinned on first contact has its event, unless it was revoked after it.
+            let is_first_use = known.contains(agent) && !self.pinned_by_operator.contains(agent);
+            let kind =
+                if is_first_use { TrustEventKind::CardTrustedOnFirstUse } else { TrustEventKind::CardPinned };
+            trust_record(agent, None, kind, now)
+        });
+        let revoked = self.policy.revoked.iter();
+        let revoked = revoked.filter(|agent| known.contains(*agent) && !self.trust.is_revoked(agent));
+        let revoked = revoked.map(|agent| trust_record(agent, None, TrustEventKind::CardRevoked, now));
+        pinned.chain(revoked).collect()
     }
 
     /// Returns the trust events for the endorsements in the policy that are not recorded yet. Both agents' cards must be pinned.
@@ -389,13 +411,20 @@ impl Peers {
         }
     }
 
-    /// Counts a message from this agent that was not authentic. Returns whether to record it, which is limited.
-    pub(crate) fn take_violation(&mut self, agent: &AgentUri, now: UnixMillis, limits: &NodeLimits) -> bool {
-        let contact = self.contact(agent);
+    /// Counts a message from this agent that was not authentic or not allowed. Returns whether to record it, which is limited for each
+    /// kind of violation, so that a mild one does not hide a severe one.
+    pub(crate) fn take_violation(
+        &mut self,
+        agent: &AgentUri,
+        kind: TrustEventName,
+        now: UnixMillis,
+        limits: &NodeLimits,
+    ) -> bool {
+        let limiter = self.contact(agent).violations.entry(kind).or_default();
         // On this scaled clock, a minute lasts a day.
         let day = UnixMillis::new(now.get() / MINUTES_PER_DAY);
-        contact.violations.take(limits.violations_per_minute, now).is_ok()
-            && contact.violations_of_day.take(limits.violations_per_day, day).is_ok()
+        limiter.of_minute.take(limits.violations_per_minute, now).is_ok()
+            && limiter.of_day.take(limits.violations_per_day, day).is_ok()
     }
 
     /// Returns how many peers do not answer and are left alone for a while.
@@ -415,8 +444,7 @@ impl Peers {
         self.contacts.entry(agent.clone()).or_insert_with(|| Contact {
             messages: TokenBucket::default(),
             invitations: TokenBucket::default(),
-            violations: TokenBucket::default(),
-            violations_of_day: TokenBucket::default(),
+            violations: HashMap::new(),
             breaker: CircuitBreaker::new(parameters),
         })
     }

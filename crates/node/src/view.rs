@@ -126,6 +126,7 @@ impl Node {
                     }
                 }
             });
+            write_awaited_response(writer, handle, session);
             let limit = self.config.limits.page_messages;
             let messages = transcript.into_iter().flat_map(asp::Transcript::messages).skip(after).take(limit);
             let mut count = 0;
@@ -194,6 +195,20 @@ fn waiting_for(handle: &SessionHandle, state: &SessionState) -> &'static str {
         }
         _ => "anyone",
     }
+}
+
+/// Describes the message that awaits a response within a time: who must answer it, and whether the response is overdue.
+fn write_awaited_response(writer: &mut JsonWriter, handle: &SessionHandle, session: Option<&AspSession>) {
+    let Some(session) = session else { return };
+    let Some(awaited) = session.awaited_response() else { return };
+    writer.key("awaitedResponse").object(|writer| {
+        let from = if awaited.awaited_by == handle.info.role { "peer" } else { "you" };
+        writer.text_members([("from", from), ("messageId", &*awaited.message_id.to_string())]);
+        if let Some(due_at) = awaited.overdue_since.or_else(|| session.deadline(Timer::Response)) {
+            write_time(writer, "dueAt", due_at);
+        }
+        writer.key("isOverdue").boolean(awaited.overdue_since.is_some());
+    });
 }
 
 fn write_consent(writer: &mut JsonWriter, state: &SessionState) {

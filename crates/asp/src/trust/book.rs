@@ -92,6 +92,11 @@ impl TrustBook {
         history.endorsements.iter().any(|known| known.endorser == *endorser && known.at >= at)
     }
 
+    /// Returns whether the peer's card was revoked and not pinned again.
+    pub fn is_revoked(&self, peer: &AgentUri) -> bool {
+        self.history(peer).is_revoked()
+    }
+
     /// Returns the score of a peer. An unknown peer has the initial score.
     pub fn score(&self, peer: &AgentUri, now: UnixMillis) -> TrustScore {
         let history = self.history(peer);

@@ -162,12 +162,19 @@ struct Watcher {
     narrator: Narrator,
     state: Option<State>,
     consent: Option<String>,
+    overdue: Option<String>,
     refusals: usize,
 }
 
 impl Watcher {
     fn new(view: &SessionView) -> Self {
-        Self { narrator: Narrator::new(view), state: None, consent: None, refusals: view.refusals.len() }
+        Self {
+            narrator: Narrator::new(view),
+            state: None,
+            consent: None,
+            overdue: None,
+            refusals: view.refusals.len(),
+        }
     }
 
     fn describe_change(&mut self, view: &SessionView) -> Vec<String> {
@@ -186,6 +193,11 @@ impl Watcher {
             ));
         }
         self.refusals = view.refusals.len();
+        let overdue = describe_overdue(view);
+        if overdue != self.overdue {
+            lines.extend(overdue.clone());
+            self.overdue = overdue;
+        }
         let consent = describe_consent(view);
         if consent != self.consent {
             lines.extend(consent.clone());
@@ -304,7 +316,14 @@ fn describe_session(view: &SessionView) -> Vec<String> {
     for (timer, at) in &view.deadlines {
         lines.push(format!("Deadline ({timer}): {at}."));
     }
+    lines.extend(describe_overdue(view));
     lines
+}
+
+fn describe_overdue(view: &SessionView) -> Option<String> {
+    let awaited = view.awaited_response.as_ref().filter(|awaited| awaited.is_overdue)?;
+    let who = if awaited.is_from_peer { "The other side" } else { "Your agent" };
+    Some(format!("{who} has not answered message {} in time.", awaited.message_id))
 }
 
 fn describe_consent(view: &SessionView) -> Option<String> {

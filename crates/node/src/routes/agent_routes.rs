@@ -12,7 +12,10 @@ use super::NodeService;
 use super::dispute_routes::{read_dispute, read_verdict};
 use super::responses::{error_response, malformed, not_found, session_id};
 use super::route::Route;
-use crate::send::{InvitationRequest, SendOutcome};
+use crate::send::{InvitationRequest, MessageExtras, MessageRequest, SendOutcome};
+
+/// Maximum value of `tokensUsed`: the largest number up to which JSON numbers are exact everywhere.
+const MAX_TOKENS_USED: u64 = (1 << 53) - 1;
 
 impl NodeService {
     /// Responds to a request from the agent's own program.
@@ -106,11 +109,16 @@ impl NodeService {
             .map(|value| Constraints::parse(value.source()))
             .transpose()
             .map_err(|error| malformed(&format!("constraints: {error}.")))?;
-        let outcome = self
-            .0
-            .send(id, performative, message_body.source(), constraints)
-            .await
-            .map_err(|error| error_response(&error))?;
+        let tokens_used = root.member("tokensUsed").map(|value| {
+            let tokens = value.as_number().and_then(|number| u64::try_from(number.as_i64()?).ok());
+            let tokens = tokens.filter(|tokens| *tokens <= MAX_TOKENS_USED);
+            tokens.ok_or_else(|| {
+                malformed(&format!("tokensUsed must be a whole number from 0 to {MAX_TOKENS_USED}."))
+            })
+        });
+        let extras = MessageExtras { constraints, tokens_used: tokens_used.transpose()? };
+        let request = MessageRequest { performative, body: message_body.source().to_owned(), extras };
+        let outcome = self.0.send(id, request).await.map_err(|error| error_response(&error))?;
         Ok(match outcome {
             SendOutcome::Sent { message_id, sequence_number, state } => HttpResponse::new(StatusCode::Ok)
                 .json(write_object(|writer| {

@@ -53,8 +53,8 @@ pub use error::NodeError;
 pub use seal::Timestamp;
 pub use session::{AspSession, SendStatus};
 pub use view::{
-    ConsentStatus, ObligationResult, PeerRefusal, SessionMessage, SessionOutcome, SessionSummary,
-    SessionView, WaitingFor,
+    AwaitedAnswer, ConsentStatus, ObligationResult, PeerRefusal, SessionMessage, SessionOutcome,
+    SessionSummary, SessionView, WaitingFor,
 };
 
 /// Where `sayso asp serve` listens by default.

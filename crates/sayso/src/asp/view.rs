@@ -42,6 +42,8 @@ pub struct SessionView {
     pub peer_trust_level: u8,
     /// The deadlines: which timer, and when it expires.
     pub deadlines: Vec<(String, Timestamp)>,
+    /// The message that awaits a response within a time, if there is one.
+    pub awaited_response: Option<AwaitedAnswer>,
     /// The messages, in the order of the chain.
     pub messages: Vec<SessionMessage>,
     /// The position after the last message in this view.
@@ -100,6 +102,28 @@ pub struct ConsentStatus {
     reply_token: String,
     status: String,
     reason: Option<String>,
+}
+
+/// A message whose constraint `maxResponseTimeMs` demands a response within a time. Any message counts as the response.
+///
+/// ```
+/// # fn show(view: &sayso::asp::SessionView) {
+/// if let Some(awaited) = view.awaited_response.as_ref().filter(|awaited| awaited.is_overdue) {
+///     println!("The answer to {} is late.", awaited.message_id);
+/// }
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AwaitedAnswer {
+    /// The message.
+    pub message_id: MessageId,
+    /// Whether the peer must respond; otherwise this side must.
+    pub is_from_peer: bool,
+    /// When the response is or was due. `None` while the session is escalated, because its timers are paused then.
+    pub due_at: Option<Timestamp>,
+    /// Whether that time has passed.
+    pub is_overdue: bool,
 }
 
 /// A message that the peer or a person refused.
@@ -252,6 +276,9 @@ impl SessionView {
             peer_trust_score: trust.member("score")?.source().parse().ok()?,
             peer_trust_level: trust.member("level")?.source().parse().ok()?,
             deadlines,
+            awaited_response: root
+                .member("awaitedResponse")
+                .and_then(|awaited| AwaitedAnswer::read(&awaited)),
             messages,
             next: count(&root, "next")?,
             message_count: summary.message_count,
@@ -356,6 +383,17 @@ impl SessionOutcome {
                 .collect(),
             is_broken_by_this_side: broken_by.iter().any(|role| role == own_role),
             is_broken_by_peer: broken_by.iter().any(|role| role != own_role),
+        })
+    }
+}
+
+impl AwaitedAnswer {
+    fn read(value: &JsonValue<'_>) -> Option<Self> {
+        Some(Self {
+            message_id: MessageId::parse(&text(value, "messageId")?).ok()?,
+            is_from_peer: text(value, "from")? == "peer",
+            due_at: text(value, "dueAt").and_then(|time| Timestamp::parse_rfc3339(&time).ok()),
+            is_overdue: value.member("isOverdue")?.source() == "true",
         })
     }
 }
