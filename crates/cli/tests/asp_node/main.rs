@@ -33,3 +33,4 @@ mod routes;
 mod scenarios;
 mod script;
 mod test_node;
+mod trust;
