@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use asp::message::AuthenticatedMessage;
 use asp::session::ReceiverChecks;
-use asp::session::{Effect, Transition};
+use asp::session::{AspSession, Effect, Transition};
 use asp::trust::TrustEventKind;
 use asp::{AgentCard, ReceiveOutcome, Refusal, RejectCode};
 use seal::UnixMillis;
@@ -62,7 +62,30 @@ impl Node {
     ) -> ReceiverChecks {
         let body = &message.envelope.body;
         let checks = self.checks_of_peer(&handle.info.peer, Some(body));
-        ReceiverChecks { is_funded: self.is_funded(handle, state, body), ..checks }
+        let has_required_consent = self.has_required_consent(&handle.info, state, message);
+        ReceiverChecks { is_funded: self.is_funded(handle, state, body), has_required_consent, ..checks }
+    }
+
+    /// Returns false if the policy requires the consent of the peer's person for this message, and the message does not prove it with
+    /// the key of that person's hub.
+    pub(crate) fn has_required_consent(
+        &self,
+        info: &SessionInfo,
+        state: &SessionState,
+        message: &AuthenticatedMessage,
+    ) -> bool {
+        let policy = self.policy();
+        let envelope = &message.envelope;
+        if !policy.peer_consent.is_required || asp::consent::tool(&envelope.body).is_none() {
+            return true;
+        }
+        let keys = policy.peer_consent.hub_keys.get(info.peer.agent_id()).map_or(&[][..], Vec::as_slice);
+        let commitment = state.participant.session().and_then(AspSession::commitment);
+        let verified = asp::consent::verify_message(envelope, commitment.map(asp::Commitment::commit), keys);
+        if let Err(error) = &verified {
+            tracing::debug!(target: "sayso::log", kind = "asp.consent_invalid", session = %info.id, %error);
+        }
+        verified.is_ok()
     }
 
     /// Returns true if the message accepts no commitment with escrow, or its escrow is covered. In the latter case, the money is

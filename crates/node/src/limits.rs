@@ -32,6 +32,8 @@ seal::defaults! {
         pub registrations_per_minute: u32 = 10,
         /// Maximum number of ended sessions that are kept in memory for clients that still read them.
         pub kept_ended_sessions: usize = 256,
+        /// Maximum number of ended sessions in the list for the agent's program.
+        pub listed_ended_sessions: usize = 10_000,
         /// How long a peer may take to answer a request.
         pub peer_timeout: Duration = Duration::from_secs(10),
         /// The first delay before a message is sent again.

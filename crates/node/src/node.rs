@@ -24,9 +24,10 @@ use crate::peer_client::{PeerClient, PeerTransport};
 use crate::peers::Peers;
 use crate::person::Person;
 use crate::policy::Policy;
-use crate::records::{SessionInfo, SessionRecord};
+use crate::records::{NodeRecord, SessionInfo, SessionRecord};
 use crate::session::{SessionHandle, SessionState};
 use crate::timers::Timers;
+use crate::view::describe_ended;
 
 /// Maximum number of cards that are fetched at the same time for agents that are not pinned.
 const MAX_CARD_FETCHES: usize = 8;
@@ -383,7 +384,11 @@ impl Node {
         if state.state().is_terminal() && state.consent.is_none() && !state.is_ended {
             // A message that could not be delivered still counts here.
             let undelivered: Vec<_> = state.participant.unsettled_transitions().cloned().collect();
-            let node_records = self.effects_until_end(&handle.info, state, &undelivered, now);
+            let mut node_records = self.effects_until_end(&handle.info, state, &undelivered, now);
+            node_records.push(NodeRecord::SessionEnded {
+                id: handle.info.id,
+                summary: describe_ended(handle, state),
+            });
             let batch =
                 Batch { session: Some(handle.info.id), node_records, ends_session: true, ..Batch::default() };
             self.commit(state, batch).await?;

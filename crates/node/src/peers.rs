@@ -19,6 +19,7 @@ use wire::unix_now;
 use crate::dispute_questions::DisputeQuestionState;
 use crate::disputes::DisputeRecord;
 use crate::dpop;
+use crate::ended_sessions::EndedSessionList;
 use crate::escrow_book::EscrowBook;
 use crate::limits::NodeLimits;
 use crate::node::NodeConfig;
@@ -46,6 +47,8 @@ pub(crate) struct Peers {
     disputes: DisputeRegister,
     /// What a person was asked about disputes.
     dispute_questions: HashMap<DisputeId, DisputeQuestionState>,
+    /// The list of ended sessions for the agent's program.
+    pub(crate) ended_sessions: EndedSessionList,
     /// The money that agents have with this node's operator.
     pub(crate) escrow: EscrowBook,
     policy: Arc<Policy>,
@@ -82,6 +85,7 @@ impl Peers {
             contacts: HashMap::new(),
             disputes: DisputeRegister::default(),
             dispute_questions: HashMap::new(),
+            ended_sessions: EndedSessionList::default(),
             escrow: EscrowBook::default(),
             policy,
         };
@@ -110,6 +114,9 @@ impl Peers {
                 if let Ok(event) = TrustEvent::parse(event) {
                     self.trust.record(&event);
                 }
+            }
+            NodeRecord::SessionEnded { id, summary } => {
+                self.ended_sessions.push(*id, summary.clone(), limits.listed_ended_sessions);
             }
             NodeRecord::Ledger { entry } => self.escrow.apply(entry),
             NodeRecord::Dispute { record } => match DisputeRecord::parse(record) {
@@ -377,7 +384,13 @@ impl Peers {
     ) -> ReceiverChecks {
         let score = self.trust.score(peer.agent_id(), now);
         let is_trusted = !self.is_revoked(peer.agent_id()) && score.get() >= policy.trust_threshold;
-        ReceiverChecks { is_trusted, is_funded: false, is_card_pinned: true, trust_score: Some(score) }
+        ReceiverChecks {
+            is_trusted,
+            is_funded: false,
+            is_card_pinned: true,
+            has_required_consent: true,
+            trust_score: Some(score),
+        }
     }
 
     /// Counts a message or an invitation from an agent against its limit.

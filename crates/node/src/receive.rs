@@ -296,11 +296,15 @@ impl Node {
             else {
                 return Ok(());
             };
-            // A message that needs this node's own decision is not adopted: an escrow that this node must cover, and a message that it refused.
+            // A message that needs this node's own decision is not adopted: an escrow that this node must cover, a message that it refused,
+            // and a commitment without the consent that the policy requires.
             // Those before it are. If it is the message that has just arrived, it is then handled like any other.
             let is_acceptance = matches!(message.envelope.body, Body::Accept(_));
             let is_own = message.envelope.sender.agent_id == *handle.info.own.agent_id();
-            if !is_own && (is_acceptance || state.participant.was_refused(&message)) {
+            let needs_decision = is_acceptance
+                || state.participant.was_refused(&message)
+                || !self.has_required_consent(&handle.info, &state, &message);
+            if !is_own && needs_decision {
                 break;
             }
             let (id, text) = (message.envelope.message_id, message.text.clone());

@@ -87,6 +87,8 @@ pub(crate) enum NodeRecord {
     Ledger { entry: String },
     /// A dispute was filed or resolved, as `asp::dispute` writes it.
     Dispute { record: String },
+    /// A session has ended: its entry in the list of ended sessions, as the agent's program gets it.
+    SessionEnded { id: SessionId, summary: String },
 }
 
 /// Why a stored fact cannot be read.
@@ -295,6 +297,7 @@ impl NodeRecord {
             Self::Trust { event } => member(writer, "trust").raw(event),
             Self::Ledger { entry } => member(writer, "ledger").raw(entry),
             Self::Dispute { record } => member(writer, "dispute").raw(record),
+            Self::SessionEnded { summary, .. } => member(writer, "session_ended").raw(summary),
         })
     }
 
@@ -310,6 +313,10 @@ impl NodeRecord {
             Some("trust") => Ok(Self::Trust { event: source }),
             Some("ledger") => Ok(Self::Ledger { entry: source }),
             Some("dispute") => Ok(Self::Dispute { record: source }),
+            Some("session_ended") => {
+                let id = text(&value, "sessionId").and_then(|id| SessionId::parse(&id).ok());
+                Ok(Self::SessionEnded { id: id.ok_or_else(malformed)?, summary: source })
+            }
             _ => Err(malformed()),
         }
     }

@@ -81,6 +81,8 @@ pub struct ReceiverChecks {
     pub is_funded: bool,
     /// The message contains no card, or contains the pinned card (D17).
     pub is_card_pinned: bool,
+    /// The message needs no consent of a person, or has the one that the receiver requires (D24).
+    pub has_required_consent: bool,
     /// The sender's trust score, computed by the receiver; `None` if it is unknown. A message that answers a message with
     /// `requiredTrustScore` needs it (D23).
     pub trust_score: Option<TrustScore>,
@@ -89,8 +91,13 @@ pub struct ReceiverChecks {
 impl ReceiverChecks {
     /// Every check passed. Also used where nothing remains to be checked: for own messages, and to read a transcript that
     /// both sides have already accepted.
-    pub const PASSED: Self =
-        Self { is_trusted: true, is_funded: true, is_card_pinned: true, trust_score: Some(TrustScore::MAX) };
+    pub const PASSED: Self = Self {
+        is_trusted: true,
+        is_funded: true,
+        is_card_pinned: true,
+        has_required_consent: true,
+        trust_score: Some(TrustScore::MAX),
+    };
 }
 
 /// The transition table, and the meaning of "any state" in the specification.
@@ -262,6 +269,10 @@ impl AspSession {
             && let Some(constraints) = &self.answer_constraints
         {
             constraints.check(message)?;
+        }
+        if !message.checks.has_required_consent {
+            let reason = "this side requires the valid consent of a person";
+            return Err(Refusal::new(RejectCode::EscalationRequired, reason));
         }
         let from = self.state();
         let mut effects = Vec::new();

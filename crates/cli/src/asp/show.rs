@@ -21,6 +21,9 @@ pub(crate) struct ShowArguments {
     /// The session. Without it, the open sessions are listed.
     #[arg(value_parser = parse_session_id)]
     session: Option<SessionId>,
+    /// List the ended sessions, the latest first.
+    #[arg(long, conflicts_with = "session")]
+    ended: bool,
     /// Print the node's JSON.
     #[arg(long, requires = "session")]
     json: bool,
@@ -59,6 +62,7 @@ const RECONNECT_DELAY: Duration = Duration::from_secs(1);
 
 pub(crate) fn run_show(arguments: &ShowArguments) -> Result<ExitStatus, CommandError> {
     arguments.node.run(async |node| match arguments.session {
+        None if arguments.ended => list_ended(&node).await,
         None => list(&node).await,
         Some(id) if arguments.json => {
             let view = open_session(&node, id)?.view().await?;
@@ -109,6 +113,22 @@ async fn list(node: &Node) -> Result<ExitStatus, ClientFailure> {
     }
     let lines: Vec<_> = sessions.iter().map(describe_summary).collect();
     Ok(print_lines(&lines))
+}
+
+async fn list_ended(node: &Node) -> Result<ExitStatus, ClientFailure> {
+    let mut before = None;
+    loop {
+        let sessions = node.ended_sessions(before).await?;
+        if sessions.is_empty() && before.is_none() {
+            print_stderr("There are no ended sessions.");
+        }
+        let lines: Vec<_> = sessions.iter().map(describe_summary).collect();
+        let printed = print_lines(&lines);
+        before = sessions.last().map(|session| session.id);
+        if before.is_none() || printed != ExitStatus::Success {
+            return Ok(printed);
+        }
+    }
 }
 
 fn describe_summary(summary: &SessionSummary) -> String {

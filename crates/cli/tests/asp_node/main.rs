@@ -13,6 +13,7 @@
 )]
 #![allow(clippy::float_cmp, reason = "the metrics that are compared are whole numbers")]
 
+mod agent_program;
 mod consent_crashes;
 mod crashes;
 mod hostile_network;

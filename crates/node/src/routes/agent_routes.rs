@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use asp::message::Constraints;
-use asp::{AgentUri, DisputeId, Performative};
+use asp::{AgentUri, DisputeId, Performative, SessionId};
 use seal::json::{JsonKind, RawJson, Tape, write_object};
 use wire::http::{HttpResponse, Method, RequestHead, StatusCode};
 use wire::unix_now;
@@ -29,7 +29,7 @@ impl NodeService {
         let ok = |json: String| Ok(HttpResponse::new(StatusCode::Ok).json(json));
         let lines = |text: String| Ok(HttpResponse::new(StatusCode::Ok).body("application/x-ndjson", text));
         match (head.method, route) {
-            (Method::Get, Route::OwnSessions) => ok(node.list()),
+            (Method::Get, Route::OwnSessions) => self.list(head),
             (Method::Post, Route::OwnSessions) => self.invite(body).await,
             (Method::Get, Route::OwnSession(id)) => self.show(head, id).await,
             (Method::Post, Route::OwnMessages(id)) => self.send(id, body).await,
@@ -132,6 +132,21 @@ impl NodeService {
                 }))
             }
         })
+    }
+
+    fn list(&self, head: &RequestHead) -> Result<HttpResponse, HttpResponse> {
+        let query = head.parse_query(&["ended", "before", "limit"])?;
+        let is_ended = match query.get("ended") {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(_) => return Err(malformed("ended must be true or false.")),
+        };
+        let before = query.get("before").map(SessionId::parse).transpose();
+        let before = before.map_err(|_| malformed("before must be the id of a session."))?;
+        let limit = query.get("limit").map_or(Ok(usize::MAX), str::parse);
+        let limit = limit.map_err(|_| malformed("limit must be a number of at least 0."))?;
+        let sessions = if is_ended { self.0.list_ended(before, limit) } else { self.0.list() };
+        Ok(HttpResponse::new(StatusCode::Ok).json(sessions))
     }
 
     async fn show(&self, head: &RequestHead, id: &str) -> Result<HttpResponse, HttpResponse> {

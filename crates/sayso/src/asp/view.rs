@@ -7,6 +7,7 @@ use seal::Timestamp;
 use seal::json::{JsonValue, Tape};
 
 use super::error::NodeError;
+use super::text;
 
 /// A session as the node sees it.
 ///
@@ -235,6 +236,8 @@ pub struct SessionSummary {
     pub state: State,
     /// The number of messages.
     pub message_count: usize,
+    /// When it ended, if it has ended.
+    pub ended_at: Option<Timestamp>,
 }
 
 impl SessionView {
@@ -437,6 +440,7 @@ impl SessionSummary {
             subject: text(value, "subject")?,
             state: State::parse(&text(value, "state")?)?,
             message_count: count(value, "messageCount")?,
+            ended_at: text(value, "endedAt").and_then(|time| Timestamp::parse_rfc3339(&time).ok()),
         })
     }
 }
@@ -453,10 +457,6 @@ impl WaitingFor {
             _ => return None,
         })
     }
-}
-
-fn text(value: &JsonValue<'_>, name: &str) -> Option<String> {
-    value.member(name)?.text().map(std::borrow::Cow::into_owned)
 }
 
 fn count(value: &JsonValue<'_>, name: &str) -> Option<usize> {
