@@ -13,7 +13,7 @@ use crate::records::SessionInfo;
 
 /// A response whose message is older than this was fetched later, so that its own timestamp says when it was sent. A message that
 /// arrives on its own cannot be older, because it would be refused.
-const MAX_MESSAGE_AGE_MS: i64 = 300_000;
+const MAX_MESSAGE_AGE_MS: i64 = asp::MAX_CLOCK_SKEW_SECONDS.cast_signed() * 1000;
 
 /// Returns the events that follow from transitions that can no longer be rolled back. `entries` are the ledger entries that follow
 /// from the same transitions, and `is_settled` says whether the peer has stored one of our messages.

@@ -58,7 +58,7 @@ pub use error::NodeError;
 pub use seal::Timestamp;
 pub use session::{AspSession, NewMessage, SendStatus};
 pub use view::{
-    AwaitedAnswer, ConsentStatus, ObligationResult, PeerRefusal, SessionMessage, SessionOutcome,
+    AwaitedResponse, ConsentStatus, ObligationResult, PeerRefusal, SessionMessage, SessionOutcome,
     SessionSummary, SessionView, WaitingFor,
 };
 

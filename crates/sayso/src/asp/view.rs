@@ -44,7 +44,7 @@ pub struct SessionView {
     /// The deadlines: which timer, and when it expires.
     pub deadlines: Vec<(String, Timestamp)>,
     /// The message that awaits a response within a time, if there is one.
-    pub awaited_response: Option<AwaitedAnswer>,
+    pub awaited_response: Option<AwaitedResponse>,
     /// The messages, in the order of the chain.
     pub messages: Vec<SessionMessage>,
     /// The position after the last message in this view.
@@ -116,7 +116,7 @@ pub struct ConsentStatus {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct AwaitedAnswer {
+pub struct AwaitedResponse {
     /// The message.
     pub message_id: MessageId,
     /// Whether the peer must respond; otherwise this side must.
@@ -281,7 +281,7 @@ impl SessionView {
             deadlines,
             awaited_response: root
                 .member("awaitedResponse")
-                .and_then(|awaited| AwaitedAnswer::read(&awaited)),
+                .and_then(|awaited| AwaitedResponse::read(&awaited)),
             messages,
             next: count(&root, "next")?,
             message_count: summary.message_count,
@@ -390,7 +390,7 @@ impl SessionOutcome {
     }
 }
 
-impl AwaitedAnswer {
+impl AwaitedResponse {
     fn read(value: &JsonValue<'_>) -> Option<Self> {
         Some(Self {
             message_id: MessageId::parse(&text(value, "messageId")?).ok()?,
