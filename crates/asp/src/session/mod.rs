@@ -390,7 +390,7 @@ impl AspSession {
         let is_inactive = matches!(self.state(), State::Escalated | State::Closed | State::Failed);
         if let Some(limit_ms) = message.response_timeout_ms.filter(|_| !is_inactive) {
             // A message that asks again replaces the one before it.
-            effects.extend(self.awaited.take().and_then(|awaited| awaited.missed()));
+            effects.extend(self.awaited.take().and_then(AwaitedResponse::missed));
             let (message_id, awaited_by) = (message.message_id, message.sender);
             self.awaited = Some(AwaitedResponse { message_id, awaited_by, limit_ms, overdue_since: None });
             self.start_timer(Timer::Response, message.sent_at.saturating_add(limit_ms), effects);

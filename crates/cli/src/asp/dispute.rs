@@ -81,8 +81,8 @@ pub(crate) struct ResolveArguments {
     #[arg(long, value_name = "NUMBER", default_value = "3", value_parser = parse_severity)]
     severity: Severity,
     /// The reason, for people.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    explanation: String,
+    #[arg(long, value_name = "TEXT")]
+    explanation: Option<String>,
     /// Print the node's JSON.
     #[arg(long)]
     json: bool,
@@ -133,7 +133,8 @@ pub(crate) fn run(command: &DisputeCommand) -> Result<ExitStatus, CommandError> 
                     return Ok(print_disputes(&[dispute], arguments.json));
                 }
             };
-            let dispute = node.resolve_dispute(&arguments.dispute, verdict, &arguments.explanation).await?;
+            let explanation = arguments.explanation.as_deref().unwrap_or_default();
+            let dispute = node.resolve_dispute(&arguments.dispute, verdict, explanation).await?;
             Ok(print_disputes(&[dispute], arguments.json))
         }),
     }
