@@ -141,11 +141,10 @@ pub(crate) fn run(command: &DisputeCommand) -> Result<ExitStatus, CommandError> 
 }
 
 fn print_disputes(disputes: &[DisputeView], is_json: bool) -> ExitStatus {
-    let text: String = if is_json {
-        disputes.iter().map(|dispute| format!("{}\n", dispute.as_json())).collect()
-    } else {
-        disputes.iter().map(|dispute| printable(&describe(dispute)) + "\n").collect()
+    let line = |dispute: &DisputeView| {
+        if is_json { dispute.as_json().to_owned() } else { printable(&describe(dispute)) }
     };
+    let text: String = disputes.iter().map(|dispute| line(dispute) + "\n").collect();
     print_stdout(&text)
 }
 
