@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use asp::message::{Body, Commit, Consent, Constraints, Escalate, Inform, InformType};
+use asp::message::{Body, Commit, Consent, Escalate, Inform, InformType};
 use asp::session::{IncomingMessage, ReceiverChecks};
 use asp::state_machine::State;
 use asp::{Performative, Refusal, RejectCode, StoredStep};
@@ -21,7 +21,7 @@ use crate::person::{
     AskedQuestion, BoundCall, HubError, PersonAnswer, PersonQuestion, QuestionKind, deadline_after,
 };
 use crate::records::{ConsentOutcome, ConsentRequest, SessionRecord};
-use crate::send::{REVOKED, SendOutcome, send_signed};
+use crate::send::{MessageExtras, REVOKED, SendOutcome, send_signed};
 use crate::session::{RefusalNotice, SessionHandle, SessionState};
 
 /// The time between two attempts to store a no.
@@ -46,18 +46,18 @@ impl Node {
         handle: &Arc<SessionHandle>,
         state: &mut SessionState,
         body: Body,
-        constraints: Option<Constraints>,
+        extras: MessageExtras,
     ) -> Result<SendOutcome, NodeError> {
         let refuse = |reason: String| NodeError::Refused(Refusal::new(RejectCode::PolicyViolation, reason));
-        if constraints.is_some() {
+        if extras.constraints.is_some() {
             return Err(refuse("a message that waits for a person cannot have constraints".to_owned()));
         }
         if asp::consent::read(&body).is_some() {
             return Err(refuse("only the node itself adds a person's consent".to_owned()));
         }
-        self.check_allowed(handle, state, &body)?;
+        self.check_allowed(handle, state, &body, extras.tokens_used)?;
         let question = self.question(handle, state, &body).map_err(&refuse)?;
-        self.ask_person(handle, state, question, &body).await.map_err(refuse)
+        self.ask_person(handle, state, question, &body, extras.tokens_used).await.map_err(refuse)
     }
 
     /// Asks the person, and stores that they are asked.
@@ -67,6 +67,7 @@ impl Node {
         state: &mut SessionState,
         question: PersonQuestion,
         body: &Body,
+        tokens_used: Option<u64>,
     ) -> Result<SendOutcome, String> {
         let asked = self.ask_hub(handle, state, &question, body).await?;
         let request = ConsentRequest {
@@ -76,6 +77,7 @@ impl Node {
             hub_session: asked.hub_session,
             reply_token: asked.reply_token.clone(),
             deadline: Some(asked.deadline),
+            tokens_used,
         };
         let record = SessionRecord::ConsentAsked(request.clone());
         self.commit(state, Batch::of_session(handle.info.id, vec![record]))
@@ -148,7 +150,7 @@ impl Node {
         }
         let Some(body) = state.latest_escalation() else { return };
         let asked = match self.question(handle, state, &body) {
-            Ok(question) => self.ask_person(handle, state, question, &body).await,
+            Ok(question) => self.ask_person(handle, state, question, &body, None).await,
             Err(reason) => Err(reason),
         };
         if let Err(reason) = asked {
@@ -226,7 +228,7 @@ impl Node {
                 .then(|| "the escalation was settled without the person".to_owned());
         }
         let body = Body::parse(performative, &request.body).ok()?;
-        let refusal = self.check_allowed(handle, state, &body).err()?;
+        let refusal = self.check_allowed(handle, state, &body, request.tokens_used).err()?;
         Some(format!("the session moved on before the person answered: {refusal}"))
     }
 
@@ -265,7 +267,7 @@ impl Node {
         let performative = Performative::parse(&request.performative)
             .ok_or_else(|| refuse("the stored message is malformed"))?;
         let body = Body::parse(performative, &request.body).map_err(|error| refuse(&error.to_string()))?;
-        self.check_allowed(handle, &state, &body)?;
+        self.check_allowed(handle, &state, &body, request.tokens_used)?;
         let question = self.question(handle, &state, &body).map_err(|reason| refuse(&reason))?;
         let person = self.person.as_ref().ok_or_else(|| refuse("the node has no hub any more"))?;
         let receipt_json = RawJson::parse(receipt).map_err(|error| refuse(&error.to_string()))?;
@@ -280,10 +282,11 @@ impl Node {
         }
         person.begin_call(request, &question).await.map_err(|error| refuse(&error.to_string()))?;
         let checks = self.checks_of_own_message(handle, &state, &body);
+        let extras = MessageExtras { constraints: None, tokens_used: request.tokens_used };
         // The operator may have revoked the card while the hub was asked.
         let sent = self.check_not_revoked(handle).and_then(|()| {
-            let sent = state.participant.send_with(body, None, checks, unix_now(), &mut SystemRandom);
-            sent.map_err(|error| refuse(&error.to_string()))
+            send_signed(&mut state.participant, body, extras, checks)
+                .map_err(|error| refuse(&error.to_string()))
         });
         let sent = match sent {
             Ok(sent) => sent,
@@ -341,7 +344,8 @@ impl Node {
             resolution.data = RawJson::parse(&data).ok();
             let outcome = ConsentOutcome::Answered { response, receipt, signature };
             let checks = self.checks_of_own_message(handle, &state, &Body::Inform(resolution.clone()));
-            let sent = send_signed(&mut state.participant, resolution.into(), None, checks)?;
+            let sent =
+                send_signed(&mut state.participant, resolution.into(), MessageExtras::default(), checks)?;
             // The answer and the message are stored together, so that a crash cannot lose one of them.
             let records = vec![
                 SessionRecord::ConsentResolved { request: request.id.clone(), outcome: outcome.clone() },
@@ -407,6 +411,7 @@ impl Node {
         handle: &SessionHandle,
         state: &SessionState,
         body: &Body,
+        tokens_used: Option<u64>,
     ) -> Result<(), NodeError> {
         let mut session = state.participant.session().ok_or(NodeError::UnknownSession)?.clone();
         let message = IncomingMessage {
@@ -416,7 +421,7 @@ impl Node {
             sent_at: unix_now(),
             response_timeout_ms: None,
             constraints: None,
-            tokens_used: None,
+            tokens_used,
             checks: self.checks_of_own_message(handle, state, body),
         };
         session.handle_message(&message).map(drop).map_err(NodeError::Refused)

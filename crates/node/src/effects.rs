@@ -1,21 +1,22 @@
-//! The effects of a session's transitions on trust and money.
+//! The effects of a session's transitions and refusals on trust and money.
 
 use std::sync::Arc;
 
 use asp::message::AuthenticatedMessage;
 use asp::session::ReceiverChecks;
-use asp::session::{Effect, SessionEnding, SessionOutcome, Transition};
-use asp::state_machine::Role;
+use asp::session::{AspSession, Effect, Transition};
 use asp::trust::TrustEventKind;
-use asp::{AgentCard, CommitmentStatus};
+use asp::{AgentCard, ReceiveOutcome, Refusal, RejectCode};
 use seal::UnixMillis;
 use wire::unix_now;
 
 use crate::NodeError;
+use crate::journal_writer::Batch;
 use crate::node::Node;
 use crate::peers::trust_record;
-use crate::records::{NodeRecord, SessionInfo};
+use crate::records::{NodeRecord, SessionInfo, SessionRecord};
 use crate::session::{SessionHandle, SessionState};
+use crate::trust_events;
 
 impl Node {
     /// Returns the facts that follow from transitions that can no longer be rolled back. They are stored together with the
@@ -23,17 +24,17 @@ impl Node {
     pub(crate) fn effects_of(
         &self,
         info: &SessionInfo,
+        state: &SessionState,
         transitions: &[Transition],
         now: UnixMillis,
     ) -> Vec<NodeRecord> {
         let effects: Vec<&Effect> = transitions.iter().flat_map(|transition| &transition.effects).collect();
-        let mut records = self.peers().escrow.records_of(info, &effects, now);
-        for effect in effects {
-            if let Effect::SessionEnded(outcome) = effect {
-                records.extend(trust_records(info, outcome, now));
-            }
-        }
-        records
+        let entries = self.peers().escrow.entries_of(info, &effects, now);
+        let is_settled = |message| state.participant.is_settled(message);
+        let events = trust_events::of_effects(info, &effects, &entries, is_settled, now);
+        let ledger = entries.iter().map(|entry| NodeRecord::Ledger { entry: entry.to_json() });
+        let trust = events.into_iter().map(|kind| event_in_session(info, kind, now));
+        ledger.chain(trust).collect()
     }
 
     /// Like [`Self::effects_of`], but returns nothing once the session's end has been recorded.
@@ -49,7 +50,7 @@ impl Node {
         }
         let is_end = |effect: &Effect| matches!(effect, Effect::SessionEnded(_));
         state.is_end_recorded = transitions.iter().any(|transition| transition.effects.iter().any(is_end));
-        self.effects_of(info, transitions, now)
+        self.effects_of(info, state, transitions, now)
     }
 
     /// What this node knows about a message from the peer.
@@ -61,7 +62,30 @@ impl Node {
     ) -> ReceiverChecks {
         let body = &message.envelope.body;
         let checks = self.checks_of_peer(&handle.info.peer, Some(body));
-        ReceiverChecks { is_funded: self.is_funded(handle, state, body), ..checks }
+        let has_required_consent = self.has_required_consent(&handle.info, state, message);
+        ReceiverChecks { is_funded: self.is_funded(handle, state, body), has_required_consent, ..checks }
+    }
+
+    /// Returns false if the policy requires the consent of the peer's person for this message, and the message does not prove it with
+    /// the key of that person's hub.
+    pub(crate) fn has_required_consent(
+        &self,
+        info: &SessionInfo,
+        state: &SessionState,
+        message: &AuthenticatedMessage,
+    ) -> bool {
+        let policy = self.policy();
+        let envelope = &message.envelope;
+        if !policy.peer_consent.is_required || asp::consent::tool(&envelope.body).is_none() {
+            return true;
+        }
+        let keys = policy.peer_consent.hub_keys.get(info.peer.agent_id()).map_or(&[][..], Vec::as_slice);
+        let commitment = state.participant.session().and_then(AspSession::commitment);
+        let verified = asp::consent::verify_message(envelope, commitment.map(asp::Commitment::commit), keys);
+        if let Err(error) = &verified {
+            tracing::debug!(target: "sayso::log", kind = "asp.consent_invalid", session = %info.id, %error);
+        }
+        verified.is_ok()
     }
 
     /// Returns true if the message accepts no commitment with escrow, or its escrow is covered. In the latter case, the money is
@@ -85,13 +109,67 @@ impl Node {
 
     /// Records that a message on a peer's own connection was not authentic.
     pub(crate) async fn record_violation(&self, peer: &AgentCard) {
-        if !self.peers().take_violation(peer.agent_id(), unix_now(), &self.config.limits) {
+        let kind = TrustEventKind::AuthenticationFailed;
+        if !self.peers().take_violation(peer.agent_id(), kind.name(), unix_now(), &self.config.limits) {
             return;
         }
-        let record = trust_record(peer.agent_id(), None, TrustEventKind::AuthenticationFailed, unix_now());
+        let record = trust_record(peer.agent_id(), None, kind, unix_now());
         if let Err(error) = self.append_node_records(vec![record]).await {
             tracing::error!(target: "sayso::log", kind = "asp.failed", %error);
         }
+    }
+
+    /// Returns the trust event about a message that was refused with a REJECT. It is stored together with the refusal, so a repeated
+    /// message is not counted again.
+    pub(crate) fn violation_in(
+        &self,
+        info: &SessionInfo,
+        state: &SessionState,
+        message: &AuthenticatedMessage,
+        outcome: &ReceiveOutcome,
+        now: UnixMillis,
+    ) -> Option<NodeRecord> {
+        let ReceiveOutcome::Refused { refusal, .. } = outcome else { return None };
+        let kind = trust_events::of_refusal(info, refusal, message)?;
+        self.limited_violation(info, state, kind, now)
+    }
+
+    /// Returns the record of a violation, unless the session has ended, for example by a timer of which the peer does not know yet, or
+    /// the limit of recorded violations is reached.
+    pub(crate) fn limited_violation(
+        &self,
+        info: &SessionInfo,
+        state: &SessionState,
+        kind: TrustEventKind,
+        now: UnixMillis,
+    ) -> Option<NodeRecord> {
+        let is_counted = !state.state().is_terminal()
+            && self.peers().take_violation(info.peer.agent_id(), kind.name(), now, &self.config.limits);
+        is_counted.then(|| event_in_session(info, kind, now))
+    }
+
+    /// Records that the peer does not have the money for the escrow that it promised, if our agent could not accept its commitment
+    /// for that reason. Each commitment counts once.
+    pub(crate) async fn record_unfunded_escrow(
+        &self,
+        handle: &SessionHandle,
+        state: &mut SessionState,
+        refusal: &Refusal,
+    ) -> Result<(), NodeError> {
+        if refusal.code != RejectCode::BudgetExceeded {
+            return Ok(());
+        }
+        let unfunded = self.peers().escrow.unfunded_commitment(&handle.info, state.participant.session());
+        let Some(commitment) = unfunded.filter(|id| state.unfunded_commitment.as_ref() != Some(id)) else {
+            return Ok(());
+        };
+        let kind = TrustEventKind::EscrowUnfunded(commitment.clone());
+        let record = SessionRecord::EscrowUnfunded { commitment: commitment.clone() };
+        let node_records = vec![event_in_session(&handle.info, kind, unix_now())];
+        let batch = Batch { node_records, ..Batch::of_session(handle.info.id, vec![record]) };
+        self.commit(state, batch).await?;
+        state.unfunded_commitment = Some(commitment);
+        Ok(())
     }
 
     /// Pins a card, durably.
@@ -145,49 +223,6 @@ impl Node {
     }
 }
 
-/// Returns the trust events about the peer that follow from the end of a session.
-fn trust_records(info: &SessionInfo, outcome: &SessionOutcome, now: UnixMillis) -> Vec<NodeRecord> {
-    let peer_role = info.role.other();
-    let mut kinds = Vec::new();
-    let agreement =
-        outcome.commitment.as_ref().filter(|commitment| commitment.status() != CommitmentStatus::Withdrawn);
-    if let Some(commitment) = agreement {
-        let id = commitment.commit().commitment_id.clone();
-        let peer_obligations = outcome
-            .obligations
-            .iter()
-            .filter(|(obligation, _)| obligation.party == *info.peer.agent_id())
-            .map(|(_, result)| *result)
-            .max();
-        if outcome.broken_by.contains(&peer_role) {
-            kinds.push(TrustEventKind::CommitmentBroken(id));
-        } else {
-            use asp::session::ObligationOutcome;
-            match peer_obligations {
-                Some(ObligationOutcome::Fulfilled) => kinds.push(TrustEventKind::CommitmentKept(id)),
-                Some(ObligationOutcome::Late) => kinds.push(TrustEventKind::CommitmentLate(id)),
-                _ => {}
-            }
-        }
-    }
-    let is_abandoned = match outcome.ending {
-        SessionEnding::Unilateral(role) | SessionEnding::Withdrawn(role) | SessionEnding::Fatal(role) => {
-            role == peer_role
-        }
-        SessionEnding::BrokenChain => {
-            kinds.push(TrustEventKind::ChainBroken);
-            true
-        }
-        // Either side may have let a session time out. Only the invited side can let an invitation time out.
-        SessionEnding::TimedOut(asp::state_machine::Timer::Invitation) => peer_role == Role::Invited,
-        _ => false,
-    };
-    if is_abandoned {
-        kinds.push(TrustEventKind::SessionAbandoned);
-    } else if agreement.is_some() && !outcome.broken_by.contains(&peer_role) {
-        kinds.push(TrustEventKind::SessionCompleted);
-    } else if matches!(outcome.ending, SessionEnding::Closed(_) | SessionEnding::Completed) {
-        kinds.push(TrustEventKind::SessionClosed);
-    }
-    kinds.into_iter().map(|kind| trust_record(info.peer.agent_id(), Some(info.id), kind, now)).collect()
+fn event_in_session(info: &SessionInfo, kind: TrustEventKind, now: UnixMillis) -> NodeRecord {
+    trust_record(info.peer.agent_id(), Some(info.id), kind, now)
 }

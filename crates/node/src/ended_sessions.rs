@@ -1,4 +1,4 @@
-//! An LRU cache of ended sessions. Rebuilding one means verifying all its messages again.
+//! Ended sessions: a list of them, and an LRU cache. Rebuilding a session means verifying all its messages again.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -49,5 +49,32 @@ impl EndedSessionCache {
             self.bytes -= bytes;
             self.order.retain(|other| *other != id);
         }
+    }
+}
+
+/// The ended sessions, in the order in which they ended.
+#[derive(Debug, Default)]
+pub(crate) struct EndedSessionList {
+    /// Each session with its entry, as JSON. The latest is at the end.
+    entries: VecDeque<(SessionId, String)>,
+}
+
+impl EndedSessionList {
+    /// Adds a session, and removes the oldest one above the limit.
+    pub(crate) fn push(&mut self, id: SessionId, summary: String, max_sessions: usize) {
+        self.entries.push_back((id, summary));
+        while self.entries.len() > max_sessions {
+            self.entries.pop_front();
+        }
+    }
+
+    /// Returns the entries of the latest sessions, or of those that ended before this one, the latest first. After an unknown one,
+    /// nothing follows.
+    pub(crate) fn page(&self, before: Option<SessionId>, limit: usize) -> impl Iterator<Item = &str> {
+        let end = match before {
+            None => self.entries.len(),
+            Some(before) => self.entries.iter().position(|(id, _)| *id == before).unwrap_or(0),
+        };
+        self.entries.range(..end).rev().take(limit).map(|(_, summary)| summary.as_str())
     }
 }

@@ -7,8 +7,8 @@ use asp::escrow::{
 };
 use asp::message::Body;
 use asp::session::{AspSession, Effect};
-use asp::state_machine::Role;
-use asp::{AgentCard, AgentUri, Amount, Commitment, Currency, Reference, SessionId};
+use asp::state_machine::{Role, State};
+use asp::{AgentCard, AgentUri, Amount, Commitment, CommitmentId, Currency, Reference, SessionId};
 use seal::{Digest, UnixMillis, base64url};
 
 use crate::policy::Policy;
@@ -102,13 +102,25 @@ impl EscrowBook {
         self.reserved.remove(&session);
     }
 
+    /// Returns the pending commitment of the peer whose escrow the peer's money does not cover.
+    pub(crate) fn unfunded_commitment(
+        &self,
+        info: &SessionInfo,
+        session: Option<&AspSession>,
+    ) -> Option<CommitmentId> {
+        let session = session.filter(|session| session.state() == State::Agreeing)?;
+        let commitment = session.commitment().filter(|commitment| commitment.sender() != info.role)?;
+        let deposit = deposit(info, commitment)?;
+        (!self.can_cover(info.id, &deposit)).then(|| commitment.commit().commitment_id.clone())
+    }
+
     /// Returns the entries for escrows that are funded or paid out, in the order of the effects.
-    pub(crate) fn records_of(
+    pub(crate) fn entries_of(
         &self,
         info: &SessionInfo,
         effects: &[&Effect],
         now: UnixMillis,
-    ) -> Vec<NodeRecord> {
+    ) -> Vec<LedgerEntry> {
         let is_escrow = |effect: &&&Effect| {
             matches!(effect, Effect::ActivateEscrow { .. } | Effect::ReleaseEscrow { .. })
         };
@@ -118,17 +130,17 @@ impl EscrowBook {
         }
         // The same message can fund an escrow and pay it out, so each entry is planned after the earlier ones.
         let mut ledger = self.ledger.clone();
-        let mut records = Vec::new();
+        let mut entries = Vec::new();
         for effect in effects {
             let Some(operation) = operation_of(info, effect, &ledger) else { continue };
             match ledger.plan(operation, now).and_then(|entry| ledger.apply(&entry).map(|()| entry)) {
-                Ok(entry) => records.push(NodeRecord::Ledger { entry: entry.to_json() }),
+                Ok(entry) => entries.push(entry),
                 Err(error) => {
                     tracing::error!(target: "sayso::log", kind = "asp.escrow_failed", session = %info.id, %error);
                 }
             }
         }
-        records
+        entries
     }
 
     fn can_cover(&self, session: SessionId, deposit: &Deposit) -> bool {

@@ -52,6 +52,7 @@ mod send;
 mod session;
 mod stream;
 mod timers;
+mod trust_events;
 mod view;
 
 pub use error::NodeError;
@@ -62,4 +63,4 @@ pub use peer_client::{PeerTransport, fetch_card, fetch_card_text, register_card}
 pub use person::{Person, PersonConfig};
 pub use policy::{ConsentPolicy, Policy, PolicyError};
 pub use routes::NodeService;
-pub use send::{InvitationRequest, SendOutcome};
+pub use send::{InvitationRequest, MessageExtras, MessageRequest, SendOutcome};

@@ -34,6 +34,8 @@ seal::defaults! {
         pub kept_ended_sessions: usize = 256,
         /// How long the records of an ended session are kept, from its invitation on. Trust, money and disputes are kept for ever.
         pub ended_session_retention: Duration = Duration::from_hours(365 * 24),
+        /// Maximum number of ended sessions in the list for the agent's program.
+        pub listed_ended_sessions: usize = 10_000,
         /// How long a peer may take to answer a request.
         pub peer_timeout: Duration = Duration::from_secs(10),
         /// The first delay before a message is sent again.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use asp::message::{Accept, AuthenticatedMessage, Authenticator, Body, Inform, InformType, Reject};
 use asp::session::{AspSession, ObligationOutcome, Payee, SessionEnding, SessionOutcome};
 use asp::state_machine::{Role, State};
-use asp::{Amount, CommitmentId, Currency, ReceiveOutcome, Reference, RejectCode, SentMessage};
+use asp::{Amount, CommitmentId, Currency, MessageId, ReceiveOutcome, Reference, RejectCode, SentMessage};
 use client::Backoff;
 use seal::json::{JsonKind, JsonValue, RawJson, Tape, write_object};
 use wire::unix_now;
@@ -72,6 +72,12 @@ impl Node {
     pub(crate) fn narrate_undeliverable(self: &Arc<Self>, handle: &Arc<SessionHandle>, message: &str) {
         let key = format!("undeliverable-{message}");
         self.tell_progress(handle, &key, |phrases, name| phrases.undeliverable(name));
+    }
+
+    /// Reports that the peer has not answered a message of this node in time.
+    pub(crate) fn narrate_overdue(self: &Arc<Self>, handle: &Arc<SessionHandle>, message: MessageId) {
+        let key = format!("overdue-{message}");
+        self.tell_progress(handle, &key, |phrases, name| phrases.response_overdue(name));
     }
 
     /// Reports the end of a call to which the person said yes.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
+use asp::session::{AspSession, Effect};
 use asp::state_machine::State;
 use asp::{AgentCard, AgentUri, SessionId, StoredStep};
 use client::{Backoff, TrustRoots};
@@ -23,9 +24,10 @@ use crate::peer_client::{PeerClient, PeerTransport};
 use crate::peers::Peers;
 use crate::person::Person;
 use crate::policy::Policy;
-use crate::records::{SessionInfo, SessionRecord};
+use crate::records::{NodeRecord, SessionInfo, SessionRecord};
 use crate::session::{SessionHandle, SessionState};
 use crate::timers::Timers;
+use crate::view::describe_ended;
 
 /// Maximum number of cards that are fetched at the same time for agents that are not pinned.
 const MAX_CARD_FETCHES: usize = 8;
@@ -378,6 +380,9 @@ impl Node {
         if !has_ended {
             transitions.clear();
         }
+        let is_overdue = expired.iter().flat_map(|transition| &transition.effects).any(|effect| {
+            matches!(effect, Effect::TimerExpired { awaiting_response: Some(role), .. } if *role == handle.info.role)
+        });
         transitions.extend(expired);
         let node_records = self.effects_until_end(&handle.info, state, &transitions, now);
         let mut batch = Batch::of_session(
@@ -387,6 +392,12 @@ impl Node {
         batch.node_records = node_records;
         self.commit(state, batch).await?;
         handle.report_change(state, now);
+        // The end of the session is announced separately.
+        if let Some(awaited) = state.participant.session().and_then(AspSession::awaited_response)
+            && is_overdue
+        {
+            self.narrate_overdue(handle, awaited.message_id);
+        }
         Ok(())
     }
 
@@ -407,7 +418,11 @@ impl Node {
         if state.state().is_terminal() && state.consent.is_none() && !state.is_ended {
             // A message that could not be delivered still counts here.
             let undelivered: Vec<_> = state.participant.unsettled_transitions().cloned().collect();
-            let node_records = self.effects_until_end(&handle.info, state, &undelivered, now);
+            let mut node_records = self.effects_until_end(&handle.info, state, &undelivered, now);
+            node_records.push(NodeRecord::SessionEnded {
+                id: handle.info.id,
+                summary: describe_ended(handle, state),
+            });
             let batch =
                 Batch { session: Some(handle.info.id), node_records, ends_session: true, ..Batch::default() };
             self.commit(state, batch).await?;

@@ -1,6 +1,6 @@
 //! What the node knows about other agents: their cards, its own trust in them, their rates, and the escrow ledger.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use wire::unix_now;
 use crate::dispute_questions::DisputeQuestionState;
 use crate::disputes::DisputeRecord;
 use crate::dpop;
+use crate::ended_sessions::EndedSessionList;
 use crate::escrow_book::EscrowBook;
 use crate::limits::NodeLimits;
 use crate::node::NodeConfig;
@@ -47,6 +48,8 @@ pub(crate) struct Peers {
     disputes: DisputeRegister,
     /// What a person was asked about disputes.
     dispute_questions: HashMap<DisputeId, DisputeQuestionState>,
+    /// The list of ended sessions for the agent's program.
+    pub(crate) ended_sessions: EndedSessionList,
     /// The money that agents have with this node's operator.
     pub(crate) escrow: EscrowBook,
     policy: Arc<Policy>,
@@ -59,9 +62,15 @@ struct Contact {
     invitations: TokenBucket,
     /// The size of the messages.
     bytes: TokenBucket,
-    violations: TokenBucket,
-    violations_of_day: TokenBucket,
+    violations: HashMap<TrustEventName, ViolationLimiter>,
     breaker: CircuitBreaker,
+}
+
+/// Limits how many violations of one kind are recorded.
+#[derive(Debug, Default)]
+struct ViolationLimiter {
+    of_minute: TokenBucket,
+    of_day: TokenBucket,
 }
 
 impl Peers {
@@ -79,6 +88,7 @@ impl Peers {
             contacts: HashMap::new(),
             disputes: DisputeRegister::default(),
             dispute_questions: HashMap::new(),
+            ended_sessions: EndedSessionList::default(),
             escrow: EscrowBook::default(),
             policy,
         };
@@ -107,6 +117,9 @@ impl Peers {
                 if let Ok(event) = TrustEvent::parse(event) {
                     self.trust.record(&event);
                 }
+            }
+            NodeRecord::SessionEnded { id, summary } => {
+                self.ended_sessions.push(*id, summary.clone(), limits.listed_ended_sessions);
             }
             NodeRecord::Ledger { entry } => self.escrow.apply(entry),
             NodeRecord::Dispute { record } => match DisputeRecord::parse(record) {
@@ -331,16 +344,28 @@ impl Peers {
         self.trust.report(agent, now)
     }
 
-    /// Returns the trust events for the cards that the operator pins and that are in force. Each agent's card is recorded as pinned
-    /// once, also if it was pinned on first contact before.
+    /// Returns the trust events for the cards that the operator pins and that are in force, for cards that were revoked, and for
+    /// cards that count again after a revocation. Each agent's card is recorded as pinned once, also if it was pinned on first
+    /// contact before, and once more after each revocation.
     pub(crate) fn pinning_events(&self, now: UnixMillis) -> Vec<NodeRecord> {
-        let is_new = |agent: &&AgentUri| {
-            let card = self.cards.get(*agent);
-            card.is_some_and(|card| self.is_pinned_by_operator(card))
-                && !self.trust.has_event(agent, TrustEventName::CardPinned)
+        let known: HashSet<_> = self.trust.peers().collect();
+        let new_kind = |(agent, card): (&AgentUri, &Arc<AgentCard>)| {
+            let is_revoked = self.trust.is_revoked(agent);
+            if self.is_pinned_by_operator(card) {
+                let is_new = is_revoked || !self.trust.has_event(agent, TrustEventName::CardPinned);
+                is_new.then_some(TrustEventKind::CardPinned)
+            } else {
+                is_revoked.then_some(TrustEventKind::CardTrustedOnFirstUse)
+            }
         };
-        let new = self.pinned_by_operator.keys().filter(is_new);
-        new.map(|agent| trust_record(agent, None, TrustEventKind::CardPinned, now)).collect()
+        let pinned = self
+            .cards
+            .iter()
+            .filter_map(|(agent, card)| Some(trust_record(agent, None, new_kind((agent, card))?, now)));
+        let revoked = self.policy.revoked.iter();
+        let revoked = revoked.filter(|agent| known.contains(*agent) && !self.trust.is_revoked(agent));
+        let revoked = revoked.map(|agent| trust_record(agent, None, TrustEventKind::CardRevoked, now));
+        pinned.chain(revoked).collect()
     }
 
     /// Returns the trust events for the endorsements in the policy that are not recorded yet. Both agents' cards must be pinned.
@@ -383,7 +408,13 @@ impl Peers {
     ) -> ReceiverChecks {
         let score = self.trust.score(peer.agent_id(), now);
         let is_trusted = !self.is_revoked(peer.agent_id()) && score.get() >= policy.trust_threshold;
-        ReceiverChecks { is_trusted, is_funded: false, is_card_pinned: true, trust_score: Some(score) }
+        ReceiverChecks {
+            is_trusted,
+            is_funded: false,
+            is_card_pinned: true,
+            has_required_consent: true,
+            trust_score: Some(score),
+        }
     }
 
     /// Counts a message or an invitation from an agent against its limit.
@@ -431,13 +462,20 @@ impl Peers {
         !was_closed
     }
 
-    /// Counts a message from this agent that was not authentic. Returns whether to record it, which is limited.
-    pub(crate) fn take_violation(&mut self, agent: &AgentUri, now: UnixMillis, limits: &NodeLimits) -> bool {
-        let contact = self.contact(agent);
+    /// Counts a message from this agent that was not authentic or not allowed. Returns whether to record it, which is limited for each
+    /// kind of violation, so that a mild one does not hide a severe one.
+    pub(crate) fn take_violation(
+        &mut self,
+        agent: &AgentUri,
+        kind: TrustEventName,
+        now: UnixMillis,
+        limits: &NodeLimits,
+    ) -> bool {
+        let limiter = self.contact(agent).violations.entry(kind).or_default();
         // On this scaled clock, a minute lasts a day.
         let day = UnixMillis::new(now.get() / MINUTES_PER_DAY);
-        contact.violations.take(limits.violations_per_minute, now).is_ok()
-            && contact.violations_of_day.take(limits.violations_per_day, day).is_ok()
+        limiter.of_minute.take(limits.violations_per_minute, now).is_ok()
+            && limiter.of_day.take(limits.violations_per_day, day).is_ok()
     }
 
     /// Returns how many peers do not answer and are left alone for a while.
@@ -458,8 +496,7 @@ impl Peers {
             messages: TokenBucket::default(),
             invitations: TokenBucket::default(),
             bytes: TokenBucket::default(),
-            violations: TokenBucket::default(),
-            violations_of_day: TokenBucket::default(),
+            violations: HashMap::new(),
             breaker: CircuitBreaker::new(parameters),
         })
     }

@@ -1,13 +1,16 @@
 //! The policy of a node: who may do what, and what a person is asked about.
 
-use std::collections::HashSet;
+mod trust_keys;
+
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use asp::escrow::EscrowCeilings;
+use asp::escrow::{EscrowCeilings, LevelCeilings};
 use asp::trust::{CircuitBreakerParameters, PeerLimits, TrustParameters};
 use asp::{AgentUri, Amount, Currency};
-use seal::describe_io_error;
+use seal::json::Tape;
+use seal::{Jwk, describe_io_error, es256};
 use thiserror::Error;
 use toml::de::{DeTable, DeValue};
 
@@ -28,6 +31,8 @@ pub struct Policy {
     pub circuit_breaker: CircuitBreakerParameters,
     /// What a person is asked about.
     pub consent: ConsentPolicy,
+    /// Whether a person of the other side must have agreed, too.
+    pub peer_consent: PeerConsentPolicy,
     /// Agents whose cards are no longer accepted.
     pub revoked: HashSet<AgentUri>,
     /// The highest escrow, by trust level.
@@ -51,6 +56,17 @@ pub struct ConsentPolicy {
     pub dispute: bool,
     /// How long the person has to answer.
     pub timeout: Duration,
+}
+
+/// Whether a person of the other side must have agreed to what binds it.
+#[derive(Clone, Debug, Default)]
+pub struct PeerConsentPolicy {
+    /// A COMMIT of a peer, and its ACCEPT of a commitment, must have the consent of a person (D24).
+    pub is_required: bool,
+    /// The keys of the hubs that ask the person of each peer.
+    pub hub_keys: HashMap<AgentUri, Vec<es256::VerifyingKey>>,
+    /// The files with these keys, until [`Policy::load`] reads them.
+    key_files: Vec<(AgentUri, String)>,
 }
 
 impl ConsentPolicy {
@@ -89,6 +105,7 @@ impl Policy {
             peer_limits: PeerLimits::default(),
             circuit_breaker: CircuitBreakerParameters::default(),
             consent,
+            peer_consent: PeerConsentPolicy::default(),
             revoked: HashSet::new(),
             escrow_ceilings: EscrowCeilings::default(),
             limits: NodeLimits::default(),
@@ -107,10 +124,20 @@ impl Policy {
             let file = folder.join(&*endorsement);
             *endorsement = std::fs::read_to_string(&file).map_err(|error| PolicyError::File(file, error))?;
         }
+        for (agent, file) in std::mem::take(&mut policy.peer_consent.key_files) {
+            let file = folder.join(file);
+            let text =
+                std::fs::read_to_string(&file).map_err(|error| PolicyError::File(file.clone(), error))?;
+            let key = read_hub_key(&text);
+            let key = key.ok_or_else(|| {
+                PolicyError::Invalid(file, "it is not a public P-256 key as JWK".to_owned())
+            })?;
+            policy.peer_consent.hub_keys.entry(agent).or_default().push(key);
+        }
         Ok(policy)
     }
 
-    /// Parses a policy. [`Self::endorsements`] then contains the names of the files.
+    /// Parses a policy. [`Self::endorsements`] then contains the names of the files, and the keys of hubs are not read.
     pub fn parse(text: &str, consent: ConsentPolicy) -> Result<Self, String> {
         let table = DeTable::parse(text).map_err(|error| error.message().trim().replace('\n', "; "))?;
         let mut policy = Self::new(consent);
@@ -151,6 +178,13 @@ impl Policy {
             ("consent", "accept") => self.consent.accept = boolean()?,
             ("consent", "escalate") => self.consent.escalate = boolean()?,
             ("consent", "dispute") => self.consent.dispute = boolean()?,
+            ("consent", "required_of_peers") => self.peer_consent.is_required = boolean()?,
+            ("consent", "peer_hub_keys") => {
+                let expected = "must be a list of tables with agent and file";
+                for entry in items(value).ok_or(expected)? {
+                    self.peer_consent.key_files.push(read_key_file(entry).ok_or(expected)?);
+                }
+            }
             ("consent", "timeout_seconds") => {
                 self.consent.timeout = Duration::from_secs(count()?.into());
             }
@@ -166,16 +200,6 @@ impl Policy {
                 for file in items(value).ok_or(expected)? {
                     self.endorsements.push(file.as_str().ok_or(expected)?.to_owned());
                 }
-            }
-            ("trust", "growth_half_life_days") => self.trust.growth_half_life_ms = days(number()?),
-            ("trust", "penalty_half_life_days") => self.trust.penalty_half_life_ms = days(number()?),
-            ("trust", "min_endorser_score") => self.trust.min_endorser_score = number()?,
-            ("trust", "same_organization_factor") => self.trust.same_organization_factor = number()?,
-            ("trust", "level_boundaries") => {
-                let numbers =
-                    items(value).and_then(|items| items.map(read_number).collect::<Option<Vec<f64>>>());
-                let boundaries = numbers.and_then(|numbers| <[f64; 4]>::try_from(numbers).ok());
-                self.trust.level_boundaries = boundaries.ok_or("must be a list of four scores")?;
             }
             ("limits", "messages_per_minute") => {
                 let numbers = per_level(value)?;
@@ -209,6 +233,7 @@ impl Policy {
             ("limits", "ended_session_days") => {
                 self.limits.ended_session_retention = Duration::from_hours(u64::from(count()?) * 24);
             }
+            ("limits", "listed_ended_sessions") => self.limits.listed_ended_sessions = count()? as usize,
             ("limits", "peer_timeout_ms") => self.limits.peer_timeout = millis(count()?),
             ("limits", "retry_delay_ms") => self.limits.retry_delay = millis(count()?),
             ("limits", "max_retry_delay_ms") => self.limits.max_retry_delay = millis(count()?),
@@ -220,6 +245,9 @@ impl Policy {
             }
             ("circuit_breaker", "open_ms") => self.circuit_breaker.open_ms = count()?.into(),
             ("circuit_breaker", "max_open_ms") => self.circuit_breaker.max_open_ms = count()?.into(),
+            ("circuit_breaker", "trial_timeout_ms") => {
+                self.circuit_breaker.trial_timeout_ms = count()?.into();
+            }
             ("cards", "revoked") => {
                 for agent in items(value).ok_or("must be a list of agent URIs")? {
                     let agent = agent.as_str().and_then(|text| AgentUri::parse(text).ok());
@@ -227,16 +255,17 @@ impl Policy {
                 }
             }
             ("escrow", "ceilings") => {
-                // An amount is positive, so "0" stands for no escrow at all.
-                let ceiling = |item: &DeValue<'_>| match item.as_str()? {
-                    "0" => Some(None),
-                    text => Amount::parse(text).ok().map(Some),
-                };
-                let ceilings = items(value)
-                    .and_then(|items| items.map(ceiling).collect::<Option<Vec<Option<Amount>>>>());
-                let ceilings = ceilings.and_then(|ceilings| <[Option<Amount>; 5]>::try_from(ceilings).ok());
-                self.escrow_ceilings.any_currency = ceilings
-                    .ok_or("must be a list of five amounts as strings, for the trust levels 0 to 4")?;
+                let expected = "must be a list of five amounts as strings, for the trust levels 0 to 4";
+                self.escrow_ceilings.any_currency = read_ceilings(value).ok_or(expected)?;
+            }
+            ("escrow", "ceilings_by_currency") => {
+                let expected = "must be a table of currencies, each with a list of five amounts as strings";
+                let DeValue::Table(currencies) = value else { return Err(expected.to_owned()) };
+                for (currency, ceilings) in currencies {
+                    let currency = Currency::parse(currency.get_ref()).map_err(|_| expected)?;
+                    let ceilings = read_ceilings(ceilings.get_ref()).ok_or(expected)?;
+                    self.escrow_ceilings.by_currency.insert(currency, ceilings);
+                }
             }
             ("escrow", "deposits") => {
                 let expected = "must be a list of tables with agent, amount and currency";
@@ -244,6 +273,7 @@ impl Policy {
                     self.deposits.push(read_deposit(deposit).ok_or(expected)?);
                 }
             }
+            ("trust", name) if trust_keys::set(&mut self.trust, name, value)? => {}
             _ => return Err("is not known".to_owned()),
         }
         Ok(())
@@ -260,13 +290,39 @@ fn items<'v>(value: &'v DeValue<'v>) -> Option<impl Iterator<Item = &'v DeValue<
 fn read_number(value: &DeValue<'_>) -> Option<f64> {
     match value {
         DeValue::Float(number) => number.as_str().parse().ok(),
-        _ => read_count(value).map(f64::from),
+        DeValue::Integer(number) => i32::from_str_radix(number.as_str(), number.radix()).ok().map(f64::from),
+        _ => None,
     }
 }
 
 fn read_count(value: &DeValue<'_>) -> Option<u32> {
     match value {
         DeValue::Integer(number) => u32::from_str_radix(number.as_str(), number.radix()).ok(),
+        _ => None,
+    }
+}
+
+fn read_ceilings(value: &DeValue<'_>) -> Option<LevelCeilings> {
+    // An amount is positive, so "0" stands for no escrow at all.
+    let ceiling = |item: &DeValue<'_>| match item.as_str()? {
+        "0" => Some(None),
+        text => Amount::parse(text).ok().map(Some),
+    };
+    let ceilings = items(value)?.map(ceiling).collect::<Option<Vec<Option<Amount>>>>()?;
+    LevelCeilings::try_from(ceilings).ok()
+}
+
+fn read_key_file(value: &DeValue<'_>) -> Option<(AgentUri, String)> {
+    let DeValue::Table(members) = value else { return None };
+    let text = |name: &str| members.get(name)?.get_ref().as_str();
+    Some((AgentUri::parse(text("agent")?).ok()?, text("file")?.to_owned()))
+}
+
+/// Reads the public key of a hub.
+fn read_hub_key(text: &str) -> Option<es256::VerifyingKey> {
+    let mut tape = Tape::default();
+    match tape.read(text).ok().and_then(|doc| Jwk::read(&doc.root()).ok())? {
+        Jwk::P256(key) => Some(key),
         _ => None,
     }
 }
@@ -290,11 +346,6 @@ fn per_level(value: &DeValue<'_>) -> Result<[u32; 5], String> {
 
 fn millis(number: u32) -> Duration {
     Duration::from_millis(number.into())
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "saturates")]
-fn days(number: f64) -> i64 {
-    (number * 86_400_000.0) as i64
 }
 
 #[cfg(test)]
@@ -369,16 +420,25 @@ mod tests {
         let policy = Policy::parse(documented, ConsentPolicy::NEVER_ASK);
         let policy = policy.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(format!("{policy:?}"), format!("{:?}", Policy::new(ConsentPolicy::ASK)));
-        let source = include_str!("policy.rs").split("#[cfg(test)]").next().unwrap_or_default();
-        let arms: Vec<_> = source.lines().filter_map(|line| line.trim_start().strip_prefix("(\"")).collect();
-        assert!(arms.len() > 20, "the keys are no longer recognised");
-        for arm in arms {
+        let arms_of = |source: &'static str, prefix: &'static str| {
+            let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+            source.lines().filter_map(move |line| line.trim_start().strip_prefix(prefix))
+        };
+        let keys = arms_of(include_str!("policy.rs"), "(\"").filter_map(|arm| {
             let mut words = arm.split('"');
-            let (section, key) = (words.next().unwrap_or_default(), words.nth(1).unwrap_or_default());
+            Some((words.next()?, words.nth(1)?))
+        });
+        let is_key = |name: &&str| !name.contains(' ');
+        let trust_keys = arms_of(include_str!("policy/trust_keys.rs"), "\"").map(|arm| arm.split('"').next());
+        let trust_keys = trust_keys.flatten().filter(is_key).map(|key| ("trust", key));
+        let keys: Vec<_> = keys.chain(trust_keys).collect();
+        assert!(keys.len() > 50, "the keys are no longer recognised: {keys:?}");
+        for (section, key) in keys {
             let table = documented.split(&format!("[{section}]")).nth(1).unwrap_or_default();
             let table = table.split("\n[").next().unwrap_or_default();
             assert!(
-                table.lines().any(|line| line.starts_with(&format!("{key} = "))),
+                table.lines().any(|line| line.starts_with(&format!("{key} = ")))
+                    || documented.contains(&format!("\n[{section}.{key}]")),
                 "{section}.{key} is not in docs/asp.md"
             );
         }

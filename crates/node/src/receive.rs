@@ -5,8 +5,9 @@ use std::sync::Arc;
 use asp::message::{AuthenticatedMessage, Authenticator, Body, PinnedCards};
 use asp::session::ReceiverChecks;
 use asp::state_machine::{Role, State};
+use asp::trust::TrustEventKind;
 use asp::{AgentCard, AspError, MessageId, ReceiveOutcome, Refusal, RejectCode, SessionId, StoredStep};
-use seal::SystemRandom;
+use seal::{Digest, SystemRandom};
 use wire::unix_now;
 
 use crate::NodeError;
@@ -64,14 +65,14 @@ impl Node {
         let card = known.as_ref().map_or(&peer, |handle| &handle.info.peer).clone();
         let cards = PinnedCards::new([(*card).clone(), (*self.card).clone()]);
         let authenticated = Authenticator::default().authenticate(text, &cards, &self.config.limits.session);
-        let node = self.clone();
+        let (node, text) = (self.clone(), text.to_owned());
         crash_point::pass("receive.before");
         let reply = run_to_completion(Box::pin(async move {
             match (authenticated, known) {
                 (Ok(message), Some(handle)) => node.receive_in(&handle, &message).await,
                 (Ok(message), None) => node.receive_invitation(card, &message).await,
                 (Err(AspError::Refused(refusal)), Some(handle)) => {
-                    node.refuse_malformed(&handle, refusal).await
+                    node.refuse_malformed(&handle, refusal, integrity_hash(&text)).await
                 }
                 (Err(AspError::Refused(refusal)), None) => {
                     Ok(ReceiveReply::Refused { refusal, reject: None })
@@ -225,7 +226,8 @@ impl Node {
             ReceiveOutcome::Failed(transition) => transitions.push(transition.clone()),
             _ => {}
         }
-        let node_records = self.effects_until_end(&handle.info, state, &transitions, now);
+        let mut node_records = self.effects_until_end(&handle.info, state, &transitions, now);
+        node_records.extend(self.violation_in(&handle.info, state, message, outcome, now));
         let mut batch = Batch::of_session(handle.info.id, vec![SessionRecord::Step(step)]);
         batch.node_records = node_records;
         self.commit(state, batch).await?;
@@ -233,16 +235,29 @@ impl Node {
         Ok(())
     }
 
-    /// Refuses a message that is authentic but malformed.
+    /// Refuses a message that is authentic but malformed. The refusal is stored like others, so a repeated message counts once.
     async fn refuse_malformed(
         self: &Arc<Self>,
         handle: &Arc<SessionHandle>,
         refusal: Refusal,
+        hash: Option<Digest>,
     ) -> Result<ReceiveReply, NodeError> {
         let mut state = self.lock(handle).await?;
+        let now = unix_now();
+        let is_recorded = state.is_ended || state.refused_count >= self.config.limits.refusals_per_session;
+        if let Some(hash) = hash.filter(|_| !is_recorded)
+            && state.participant.remember_refusal(&hash, now)
+        {
+            state.refused_count += 1;
+            let step = SessionRecord::Step(StoredStep::Refused { hash, at: now });
+            let mut batch = Batch::of_session(handle.info.id, vec![step]);
+            let kind = TrustEventKind::ProtocolViolation;
+            batch.node_records.extend(self.limited_violation(&handle.info, &state, kind, now));
+            self.commit(&mut state, batch).await?;
+        }
         let outcome = state
             .participant
-            .handle_authentication_error(AspError::Refused(refusal), unix_now(), &mut SystemRandom)
+            .handle_authentication_error(AspError::Refused(refusal), now, &mut SystemRandom)
             .map_err(NodeError::Local)?;
         Ok(refused_reply(outcome))
     }
@@ -315,6 +330,13 @@ fn refused_reply(outcome: ReceiveOutcome) -> ReceiveReply {
             reject: None,
         },
     }
+}
+
+/// Returns the hash that an authentic message states.
+fn integrity_hash(text: &str) -> Option<Digest> {
+    let mut tape = seal::json::Tape::default();
+    let doc = tape.read(text).ok()?;
+    Digest::parse(&doc.root().member("integrity")?.member("hash")?.text()?)
 }
 
 /// Returns the session that a message names, before the message is authenticated.

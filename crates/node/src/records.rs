@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use asp::state_machine::Role;
-use asp::{AgentCard, MessageId, SessionId, StoredStep};
+use asp::{AgentCard, CommitmentId, MessageId, SessionId, StoredStep};
 use seal::json::{JsonValue, JsonWriter, Tape, write_object};
 use seal::{Digest, UnixMillis};
 use thiserror::Error;
@@ -41,6 +41,8 @@ pub(crate) enum SessionRecord {
     DeliveryAbandoned { message: MessageId },
     /// A session of the hub tells a person about this one. A later one replaces it.
     NarrationStarted { hub_session: String },
+    /// Our agent could not accept this commitment, because the peer's money does not cover its escrow.
+    EscrowUnfunded { commitment: CommitmentId },
 }
 
 /// A message that waits for a person's answer.
@@ -57,6 +59,8 @@ pub(crate) struct ConsentRequest {
     pub(crate) reply_token: String,
     /// When the question expires, by the hub's clock. Old records have none.
     pub(crate) deadline: Option<UnixMillis>,
+    /// How many tokens the agent used for the message.
+    pub(crate) tokens_used: Option<u64>,
 }
 
 /// The result of asking a person.
@@ -83,6 +87,8 @@ pub(crate) enum NodeRecord {
     Ledger { entry: String },
     /// A dispute was filed or resolved, as `asp::dispute` writes it.
     Dispute { record: String },
+    /// A session has ended: its entry in the list of ended sessions, as the agent's program gets it.
+    SessionEnded { id: SessionId, summary: String },
 }
 
 /// Why a stored fact cannot be read.
@@ -141,6 +147,9 @@ impl SessionRecord {
                 if let Some(deadline) = request.deadline {
                     writer.key("deadline").integer(deadline.get());
                 }
+                if let Some(tokens) = request.tokens_used {
+                    writer.key("tokens_used").raw(&tokens.to_string());
+                }
                 writer.key("body").raw(&request.body);
             }),
             Self::ConsentResolved { request, outcome } => {
@@ -153,6 +162,9 @@ impl SessionRecord {
                 member(writer, "delivery_abandoned").text(&message.to_string());
             }
             Self::NarrationStarted { hub_session } => member(writer, "narration_started").text(hub_session),
+            Self::EscrowUnfunded { commitment } => {
+                member(writer, "escrow_unfunded").text(commitment.as_str());
+            }
         })
     }
 
@@ -177,6 +189,10 @@ impl SessionRecord {
             Some("narration_started") => {
                 let hub_session = value.text().ok_or_else(malformed)?.into_owned();
                 Ok(Self::NarrationStarted { hub_session })
+            }
+            Some("escrow_unfunded") => {
+                let commitment = value.text().and_then(|id| CommitmentId::parse(&id).ok());
+                Ok(Self::EscrowUnfunded { commitment: commitment.ok_or_else(malformed)? })
             }
             Some(kind) => read_step(kind, &value).map(Self::Step).ok_or_else(malformed),
             None => Err(malformed()),
@@ -238,6 +254,9 @@ impl ConsentRequest {
             deadline: value
                 .member("deadline")
                 .and_then(|deadline| Some(UnixMillis::new(deadline.as_number()?.as_i64()?))),
+            tokens_used: value
+                .member("tokens_used")
+                .and_then(|tokens| u64::try_from(tokens.as_number()?.as_i64()?).ok()),
         })
     }
 }
@@ -280,6 +299,7 @@ impl NodeRecord {
             Self::Trust { event } => member(writer, "trust").raw(event),
             Self::Ledger { entry } => member(writer, "ledger").raw(entry),
             Self::Dispute { record } => member(writer, "dispute").raw(record),
+            Self::SessionEnded { summary, .. } => member(writer, "session_ended").raw(summary),
         })
     }
 
@@ -295,6 +315,10 @@ impl NodeRecord {
             Some("trust") => Ok(Self::Trust { event: source }),
             Some("ledger") => Ok(Self::Ledger { entry: source }),
             Some("dispute") => Ok(Self::Dispute { record: source }),
+            Some("session_ended") => {
+                let id = text(&value, "sessionId").and_then(|id| SessionId::parse(&id).ok());
+                Ok(Self::SessionEnded { id: id.ok_or_else(malformed)?, summary: source })
+            }
             _ => Err(malformed()),
         }
     }
@@ -321,14 +345,19 @@ mod tests {
             hub_session: "sess_1".to_owned(),
             reply_token: "rpl_1".to_owned(),
             deadline: Some(UnixMillis::new(1_800_000_000_000)),
+            tokens_used: Some(1_200),
         };
         let narration = SessionRecord::NarrationStarted { hub_session: "sess_1".to_owned() };
-        for record in [SessionRecord::ConsentAsked(request.clone()), narration] {
+        let unfunded = SessionRecord::EscrowUnfunded {
+            commitment: CommitmentId::parse("cmt_1").unwrap_or_else(|_| panic!()),
+        };
+        for record in [SessionRecord::ConsentAsked(request.clone()), narration, unfunded] {
             assert_eq!(SessionRecord::parse(&record.to_json()).ok(), Some(record));
         }
         // A record from before questions had deadlines.
         let old = r#"{"consent_asked":{"id":"msg_1","performative":"COMMIT","hub_session":"sess_1","reply_token":"rpl_1","body":{"commitmentId":"cmt_1"}}}"#;
-        let expected = SessionRecord::ConsentAsked(ConsentRequest { deadline: None, ..request });
+        let expected =
+            SessionRecord::ConsentAsked(ConsentRequest { deadline: None, tokens_used: None, ..request });
         assert_eq!(SessionRecord::parse(old).ok(), Some(expected));
     }
 }

@@ -7,8 +7,8 @@ use asp::message::{Body, Constraints, Inform, InformType, Propose};
 use asp::session::ReceiverChecks;
 use asp::state_machine::{Role, State};
 use asp::{
-    AgentCard, AgentUri, AspError, LocalError, MessageId, Participant, Performative, ProposalId, Refusal,
-    RejectCode, SentMessage, StoredStep,
+    AgentCard, AgentUri, AspError, LocalError, MessageId, OutgoingMessage, Participant, Performative,
+    ProposalId, Refusal, RejectCode, SentMessage, StoredStep,
 };
 use seal::SystemRandom;
 use seal::json::RawJson;
@@ -39,6 +39,26 @@ pub struct InvitationRequest {
     pub terms: RawJson,
     /// When the invitation expires; by default 30 seconds after it was sent.
     pub valid_until: Option<seal::Timestamp>,
+}
+
+/// A request to send a message.
+#[derive(Clone, Debug)]
+pub struct MessageRequest {
+    /// The kind of message.
+    pub performative: Performative,
+    /// Its body, a JSON object.
+    pub body: String,
+    /// What else the agent's program states.
+    pub extras: MessageExtras,
+}
+
+/// What a message states besides its body.
+#[derive(Clone, Debug, Default)]
+pub struct MessageExtras {
+    /// Constraints on the answer (D9, D23).
+    pub constraints: Option<Constraints>,
+    /// How many tokens the agent used for this message (D23).
+    pub tokens_used: Option<u64>,
 }
 
 /// The outcome of sending a message.
@@ -99,7 +119,12 @@ impl Node {
         if self.config.uses_message_pack {
             encoding::offer(&mut invitation);
         }
-        let sent = send_signed(&mut state.participant, invitation.into(), None, ReceiverChecks::PASSED)?;
+        let sent = send_signed(
+            &mut state.participant,
+            invitation.into(),
+            MessageExtras::default(),
+            ReceiverChecks::PASSED,
+        )?;
         let id = info.id;
         let handle = SessionHandle::new(info.clone(), state, now);
         let mut state = handle.state.lock().await;
@@ -119,11 +144,10 @@ impl Node {
     pub async fn send(
         self: &Arc<Self>,
         session: asp::SessionId,
-        performative: Performative,
-        body: &str,
-        constraints: Option<Constraints>,
+        request: MessageRequest,
     ) -> Result<SendOutcome, NodeError> {
-        let mut body = Body::parse(performative, body).map_err(|error| {
+        let MessageRequest { performative, body, extras } = request;
+        let mut body = Body::parse(performative, &body).map_err(|error| {
             NodeError::Refused(Refusal::new(RejectCode::SchemaUnsupported, error.to_string()))
         })?;
         let handle = self.session(session).await?;
@@ -146,22 +170,37 @@ impl Node {
             if node.config.uses_message_pack {
                 encoding::accept_offer(&state, &mut body);
             }
-            if node.needs_consent(&state, &body) {
-                if state.consent.is_some() {
-                    return Err(NodeError::AwaitingConsent);
-                }
-                return node.ask_for_consent(&handle, &mut state, body, constraints).await;
+            let outcome = node.send_or_ask(&handle, &mut state, body, extras).await;
+            if let (Performative::Accept, Err(NodeError::Refused(refusal))) = (performative, &outcome) {
+                node.record_unfunded_escrow(&handle, &mut state, refusal).await?;
             }
-            let is_escalation = matches!(body, Body::Escalate(_));
-            let outcome = node.send_message(&handle, &mut state, body, constraints).await?;
-            if is_escalation {
-                node.ask_about_escalation(&handle, &mut state).await;
-            }
-            Ok(outcome)
+            outcome
         }))
         .await;
         crash_point::pass("request.after");
         outcome
+    }
+
+    /// Sends a message, or asks a person about it if the policy demands that.
+    async fn send_or_ask(
+        self: &Arc<Self>,
+        handle: &Arc<SessionHandle>,
+        state: &mut SessionState,
+        body: Body,
+        extras: MessageExtras,
+    ) -> Result<SendOutcome, NodeError> {
+        if self.needs_consent(state, &body) {
+            if state.consent.is_some() {
+                return Err(NodeError::AwaitingConsent);
+            }
+            return self.ask_for_consent(handle, state, body, extras).await;
+        }
+        let is_escalation = matches!(body, Body::Escalate(_));
+        let outcome = self.send_message(handle, state, body, extras).await?;
+        if is_escalation {
+            self.ask_about_escalation(handle, state).await;
+        }
+        Ok(outcome)
     }
 
     /// Signs, stores and delivers a message.
@@ -170,12 +209,12 @@ impl Node {
         handle: &Arc<SessionHandle>,
         state: &mut SessionState,
         body: Body,
-        constraints: Option<Constraints>,
+        extras: MessageExtras,
     ) -> Result<SendOutcome, NodeError> {
         self.check_not_revoked(handle)?;
         let checks = self.checks_of_own_message(handle, state, &body);
         let sent_performative = body.performative();
-        let sent = send_signed(&mut state.participant, body, constraints, checks)?;
+        let sent = send_signed(&mut state.participant, body, extras, checks)?;
         let sequence_number = state
             .participant
             .record()
@@ -215,7 +254,7 @@ impl Node {
         }
         let mut identity = Inform::new(InformType::Identity);
         identity.card = RawJson::parse(handle.info.own.as_str()).ok();
-        self.send_message(handle, state, identity.into(), None).await.map(drop)
+        self.send_message(handle, state, identity.into(), MessageExtras::default()).await.map(drop)
     }
 
     /// Finds the card of a peer: pinned, or, if the policy permits it, fetched and pinned.
@@ -257,17 +296,17 @@ impl Node {
 pub(crate) fn send_signed(
     participant: &mut Participant,
     body: Body,
-    constraints: Option<Constraints>,
+    extras: MessageExtras,
     checks: ReceiverChecks,
 ) -> Result<SentMessage, NodeError> {
-    participant.send_with(body, constraints, checks, unix_now(), &mut SystemRandom).map_err(|error| {
-        match error {
-            AspError::Local(LocalError::NotAllowed(refusal)) | AspError::Refused(refusal) => {
-                NodeError::Refused(refusal)
-            }
-            AspError::Local(error) => NodeError::Local(error),
-            AspError::Unauthenticated(error) => NodeError::Malformed(error.to_string()),
+    let MessageExtras { constraints, tokens_used } = extras;
+    let message = OutgoingMessage { body, constraints, tokens_used, checks };
+    participant.send_message(message, unix_now(), &mut SystemRandom).map_err(|error| match error {
+        AspError::Local(LocalError::NotAllowed(refusal)) | AspError::Refused(refusal) => {
+            NodeError::Refused(refusal)
         }
+        AspError::Local(error) => NodeError::Local(error),
+        AspError::Unauthenticated(error) => NodeError::Malformed(error.to_string()),
     })
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use asp::message::{Authenticator, Body, PinnedCards, TrustScore};
 use asp::session::SessionRules;
 use asp::state_machine::State;
-use asp::{AgentCard, MessageId, Participant, ParticipantConfig, StoredStep};
+use asp::{AgentCard, CommitmentId, MessageId, Participant, ParticipantConfig, StoredStep};
 use seal::{Digest, UnixMillis};
 use tokio::sync::watch;
 
@@ -67,6 +67,8 @@ pub(crate) struct SessionState {
     pub(crate) message_pack: Option<bool>,
     /// The number of the peer's messages whose refusal is recorded.
     pub(crate) refused_count: usize,
+    /// The last commitment whose escrow the peer could not cover, once that is recorded.
+    pub(crate) unfunded_commitment: Option<CommitmentId>,
     /// Whether the journal's session has ended.
     pub(crate) is_ended: bool,
     /// Whether the effects of the session's end are recorded.
@@ -143,6 +145,7 @@ impl SessionState {
             abandoned: None,
             message_pack: None,
             refused_count: 0,
+            unfunded_commitment: None,
             is_ended: false,
             is_end_recorded: false,
             needs_reload: false,
@@ -181,6 +184,9 @@ impl SessionState {
                 SessionRecord::NarrationStarted { hub_session } => {
                     state.hub_session.id = Some(hub_session.clone());
                     state.hub_session.started_count += 1;
+                }
+                SessionRecord::EscrowUnfunded { commitment } => {
+                    state.unfunded_commitment = Some(commitment.clone());
                 }
                 SessionRecord::Step(StoredStep::Refused { .. }) => state.refused_count += 1,
                 SessionRecord::Step(_) => {}

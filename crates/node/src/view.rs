@@ -14,8 +14,9 @@ use crate::NodeError;
 use crate::encoding::ASP_MSGPACK;
 use crate::node::Node;
 use crate::peer_client::ASP_JSON;
+use crate::person::one_line;
 use crate::records::{ConsentOutcome, role_name};
-use crate::send::run_to_completion;
+use crate::send::{MAX_SUBJECT_CHARS, run_to_completion};
 use crate::session::{SessionHandle, SessionState};
 
 impl Node {
@@ -104,6 +105,16 @@ impl Node {
         })
     }
 
+    /// Returns ended sessions, the latest first, or those that ended before the given one.
+    pub(crate) fn list_ended(&self, before: Option<SessionId>, limit: usize) -> String {
+        write_object(|writer| {
+            writer.key("sessions").array(|writer| {
+                let limit = limit.min(self.config.limits.page_messages);
+                self.peers().ended_sessions.page(before, limit).for_each(|summary| writer.raw(summary));
+            });
+        })
+    }
+
     fn view(&self, handle: &SessionHandle, state: &mut SessionState, after: usize) -> String {
         let encoding = if state.uses_message_pack() { ASP_MSGPACK } else { ASP_JSON };
         let session = state.participant.session();
@@ -126,6 +137,7 @@ impl Node {
                     }
                 }
             });
+            write_awaited_response(writer, handle, session);
             let limit = self.config.limits.page_messages;
             let messages = transcript.into_iter().flat_map(asp::Transcript::messages).skip(after).take(limit);
             let mut count = 0;
@@ -155,6 +167,19 @@ impl Node {
             }
         })
     }
+}
+
+/// Returns the entry of an ended session in the list of ended sessions.
+pub(crate) fn describe_ended(handle: &SessionHandle, state: &SessionState) -> String {
+    write_object(|writer| {
+        write_info(writer, handle);
+        writer.key("state").text(state.state().as_str());
+        write_count(writer, "messageCount", state.message_count());
+        if let Some(outcome) = state.participant.session().and_then(AspSession::outcome) {
+            write_time(writer, "endedAt", outcome.ended_at);
+            writer.key("reason").text(&one_line(&outcome.reason, MAX_SUBJECT_CHARS));
+        }
+    })
 }
 
 fn write_info(writer: &mut JsonWriter, handle: &SessionHandle) {
@@ -194,6 +219,20 @@ fn waiting_for(handle: &SessionHandle, state: &SessionState) -> &'static str {
         }
         _ => "anyone",
     }
+}
+
+/// Describes the message that awaits a response within a time: who must answer it, and whether the response is overdue.
+fn write_awaited_response(writer: &mut JsonWriter, handle: &SessionHandle, session: Option<&AspSession>) {
+    let Some(session) = session else { return };
+    let Some(awaited) = session.awaited_response() else { return };
+    writer.key("awaitedResponse").object(|writer| {
+        let from = if awaited.awaited_by == handle.info.role { "peer" } else { "you" };
+        writer.text_members([("from", from), ("messageId", &*awaited.message_id.to_string())]);
+        if let Some(due_at) = awaited.overdue_since.or_else(|| session.deadline(Timer::Response)) {
+            write_time(writer, "dueAt", due_at);
+        }
+        writer.key("isOverdue").boolean(awaited.overdue_since.is_some());
+    });
 }
 
 fn write_consent(writer: &mut JsonWriter, state: &SessionState) {

@@ -145,6 +145,13 @@ impl Constraints {
         let doc = tape.read(json).map_err(|error| MalformedMessage::expected(format!("JSON: {error}")))?;
         Self::read(&doc.root())
     }
+
+    /// Returns the constraints as JSON.
+    pub fn to_json(&self) -> String {
+        let mut writer = JsonWriter::default();
+        self.write(&mut writer);
+        writer.finish()
+    }
 }
 
 /// `content`, without its body.

@@ -504,6 +504,13 @@ impl Participant {
         rolled_back.into_iter().map(|sent| sent.body).collect()
     }
 
+    /// Remembers a message that was refused without [`Self::handle`], so that a later copy is not accepted. Returns false if it is
+    /// remembered already, or the memory is full.
+    pub fn remember_refusal(&mut self, hash: &seal::Digest, now: UnixMillis) -> bool {
+        let hash = hash.to_string();
+        !self.refused_hashes.contains(&hash) && self.refused_hashes.insert(&hash, now.seconds()).is_ok()
+    }
+
     /// Returns whether this message, or the one before it, was refused before.
     pub fn was_refused(&self, message: &AuthenticatedMessage) -> bool {
         self.find_earlier_refusal(message).is_some()

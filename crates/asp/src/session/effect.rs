@@ -5,7 +5,7 @@ use seal::UnixMillis;
 use crate::agent_card::ConformanceLevel;
 use crate::amount::Amount;
 use crate::commitment::Commitment;
-use crate::id::{CommitmentId, Currency, ProposalId, Reference};
+use crate::id::{CommitmentId, Currency, MessageId, ProposalId, Reference};
 use crate::message::Urgency;
 use crate::state_machine::{Role, Timer};
 
@@ -37,6 +37,24 @@ pub enum Effect {
         timer: Timer,
         /// The side that awaits a response. `None` for other timers.
         awaiting_response: Option<Role>,
+    },
+    /// A message that set a response time was answered, in time or late.
+    ResponseReceived {
+        /// The side that awaited the response.
+        awaited_by: Role,
+        /// How long the response was allowed to take, in milliseconds.
+        limit_ms: i64,
+        /// When it was due. `None` if the timer was paused, so it is not late.
+        due_at: Option<UnixMillis>,
+        /// When the response was sent, according to its timestamp.
+        answered_at: UnixMillis,
+    },
+    /// The session ended, or the same side asked again, while the response to a message was overdue.
+    ResponseMissed {
+        /// The side that awaited the response.
+        awaited_by: Role,
+        /// The message that was not answered.
+        message_id: MessageId,
     },
     /// Record both identities.
     RecordIdentities,

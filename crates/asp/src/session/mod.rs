@@ -81,6 +81,8 @@ pub struct ReceiverChecks {
     pub is_funded: bool,
     /// The message contains no card, or contains the pinned card (D17).
     pub is_card_pinned: bool,
+    /// The message needs no consent of a person, or has the one that the receiver requires (D24).
+    pub has_required_consent: bool,
     /// The sender's trust score, computed by the receiver; `None` if it is unknown. A message that answers a message with
     /// `requiredTrustScore` needs it (D23).
     pub trust_score: Option<TrustScore>,
@@ -89,8 +91,13 @@ pub struct ReceiverChecks {
 impl ReceiverChecks {
     /// Every check passed. Also used where nothing remains to be checked: for own messages, and to read a transcript that
     /// both sides have already accepted.
-    pub const PASSED: Self =
-        Self { is_trusted: true, is_funded: true, is_card_pinned: true, trust_score: Some(TrustScore::MAX) };
+    pub const PASSED: Self = Self {
+        is_trusted: true,
+        is_funded: true,
+        is_card_pinned: true,
+        has_required_consent: true,
+        trust_score: Some(TrustScore::MAX),
+    };
 }
 
 /// The transition table, and the meaning of "any state" in the specification.
@@ -135,6 +142,19 @@ pub struct Transition {
     pub effects: Vec<Effect>,
 }
 
+/// A message that set a response time and is not answered (D9).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AwaitedResponse {
+    /// The message.
+    pub message_id: MessageId,
+    /// The side that sent the message and awaits the response.
+    pub awaited_by: Role,
+    /// How long the response may take, in milliseconds.
+    pub limit_ms: i64,
+    /// When the response was due, once that time has passed.
+    pub overdue_since: Option<UnixMillis>,
+}
+
 /// One session, as one side sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AspSession {
@@ -145,8 +165,8 @@ pub struct AspSession {
     timers: Timers,
     /// How long the session may last after it first reaches CONVERSING, in milliseconds.
     duration_ms: i64,
-    /// The side that awaits a response, while the response timer runs.
-    awaiting_response: Option<Role>,
+    /// The message that awaits a response.
+    awaited: Option<AwaitedResponse>,
     /// The constraints on the next message of one side (D23).
     answer_constraints: Option<AnswerConstraints>,
     outcome: Option<SessionOutcome>,
@@ -171,7 +191,7 @@ impl AspSession {
             proposals: Proposals::new(limits.max_open_proposals),
             timers: Timers::default(),
             duration_ms: DEFAULT_SESSION_DURATION_MS,
-            awaiting_response: None,
+            awaited: None,
             answer_constraints: None,
             outcome: None,
         }
@@ -226,6 +246,11 @@ impl AspSession {
         self.timers.deadline(timer)
     }
 
+    /// Returns the message that awaits a response, even if the response is overdue.
+    pub fn awaited_response(&self) -> Option<&AwaitedResponse> {
+        self.awaited.as_ref()
+    }
+
     /// Returns whether a timer is running or paused.
     pub fn is_timer_set(&self, timer: Timer) -> bool {
         self.timers.is_set(timer)
@@ -245,13 +270,19 @@ impl AspSession {
         {
             constraints.check(message)?;
         }
+        if !message.checks.has_required_consent {
+            let reason = "this side requires the valid consent of a person";
+            return Err(Refusal::new(RejectCode::EscalationRequired, reason));
+        }
         let from = self.state();
         let mut effects = Vec::new();
+        // A row can pause or stop the timers, so what the message answers is determined first.
+        let answered = self.answered_by(message);
         self.apply_row(&row, Some(message), message.sent_at, &mut effects);
         if let TransitionTarget::Refuse(code) = row.target {
             return Err(self.refusal(code, None, message));
         }
-        self.update_response_timer(message, &mut effects);
+        self.update_response_timer(message, answered, &mut effects);
         if !self.state().is_terminal() {
             self.answer_constraints = AnswerConstraints::after(self.answer_constraints.take(), message);
         }
@@ -271,7 +302,11 @@ impl AspSession {
                 self.rules.table.evaluate(self.rules.any_state, self.state(), trigger, facts)
             {
                 let (row, from) = (*row, self.state());
-                let awaiting_response = self.awaiting_response.take_if(|_| timer == Timer::Response);
+                let awaited = self.awaited.as_mut().filter(|_| timer == Timer::Response);
+                let awaiting_response = awaited.map(|awaited| {
+                    awaited.overdue_since = Some(at);
+                    awaited.awaited_by
+                });
                 let mut effects = vec![Effect::TimerExpired { timer, awaiting_response }];
                 self.apply_row(&row, None, at, &mut effects);
                 transitions.push(Transition { from, to: self.state(), row_number: row.number, effects });
@@ -318,23 +353,47 @@ impl AspSession {
         }
         if self.state().is_terminal() {
             self.timers.stop_all();
-            self.awaiting_response = None;
+            let is_answer = |awaited: &AwaitedResponse| {
+                message.is_some_and(|message| message.sender != awaited.awaited_by)
+            };
+            if let Some(awaited) = self.awaited.take().filter(|awaited| !is_answer(awaited)) {
+                effects.extend(awaited.missed());
+            }
             self.answer_constraints = None;
         }
     }
 
-    /// Updates the response timer (D9). Any message from the other side counts as a response. A message that sets a
-    /// response time starts the timer.
-    fn update_response_timer(&mut self, message: &IncomingMessage<'_>, effects: &mut Vec<Effect>) {
-        if self.awaiting_response.is_some_and(|awaiting| awaiting != message.sender) {
-            self.awaiting_response = None;
+    /// Returns the effect on the message that awaits a response, if this message is the response (D9). Any message from the
+    /// other side counts as one.
+    fn answered_by(&self, message: &IncomingMessage<'_>) -> Option<Effect> {
+        let awaited = self.awaited.as_ref().filter(|awaited| awaited.awaited_by != message.sender)?;
+        Some(Effect::ResponseReceived {
+            awaited_by: awaited.awaited_by,
+            limit_ms: awaited.limit_ms,
+            due_at: awaited.overdue_since.or_else(|| self.timers.deadline(Timer::Response)),
+            answered_at: message.sent_at,
+        })
+    }
+
+    /// Updates the response timer (D9). A message that sets a response time starts the timer.
+    fn update_response_timer(
+        &mut self,
+        message: &IncomingMessage<'_>,
+        answered: Option<Effect>,
+        effects: &mut Vec<Effect>,
+    ) {
+        if let Some(answered) = answered {
+            self.awaited = None;
             self.timers.stop(Timer::Response);
-            effects.push(Effect::StopTimer(Timer::Response));
+            effects.extend([Effect::StopTimer(Timer::Response), answered]);
         }
         let is_inactive = matches!(self.state(), State::Escalated | State::Closed | State::Failed);
-        if let Some(timeout_ms) = message.response_timeout_ms.filter(|_| !is_inactive) {
-            self.awaiting_response = Some(message.sender);
-            self.start_timer(Timer::Response, message.sent_at.saturating_add(timeout_ms), effects);
+        if let Some(limit_ms) = message.response_timeout_ms.filter(|_| !is_inactive) {
+            // A message that asks again replaces the one before it.
+            effects.extend(self.awaited.take().and_then(AwaitedResponse::missed));
+            let (message_id, awaited_by) = (message.message_id, message.sender);
+            self.awaited = Some(AwaitedResponse { message_id, awaited_by, limit_ms, overdue_since: None });
+            self.start_timer(Timer::Response, message.sent_at.saturating_add(limit_ms), effects);
         }
     }
 
@@ -350,5 +409,13 @@ impl AspSession {
         message: &IncomingMessage<'_>,
     ) -> Refusal {
         Refusal::new(code, facts::refusal_reason(self, requirement, message))
+    }
+}
+
+impl AwaitedResponse {
+    /// Returns the effect of giving up the wait. It has one only if the response is overdue.
+    fn missed(self) -> Option<Effect> {
+        let missed = Effect::ResponseMissed { awaited_by: self.awaited_by, message_id: self.message_id };
+        self.overdue_since.map(|_| missed)
     }
 }

@@ -97,6 +97,11 @@ impl TrustBook {
         self.peers.get(peer).is_some_and(|history| history.count(name).count > 0)
     }
 
+    /// Returns whether the peer's card was revoked and not pinned again.
+    pub fn is_revoked(&self, peer: &AgentUri) -> bool {
+        self.history(peer).is_revoked()
+    }
+
     /// Returns the score of a peer. An unknown peer has the initial score.
     pub fn score(&self, peer: &AgentUri, now: UnixMillis) -> TrustScore {
         let history = self.history(peer);

@@ -58,6 +58,20 @@ impl ComponentValues {
         }
     }
 
+    /// Returns the value of one component, to change it.
+    pub fn get_mut(&mut self, component: TrustComponent) -> &mut f64 {
+        match component {
+            TrustComponent::IdentityVerification => &mut self.identity_verification,
+            TrustComponent::CommunicationHistory => &mut self.communication_history,
+            TrustComponent::CommitmentFulfillment => &mut self.commitment_fulfillment,
+            TrustComponent::BehavioralConsistency => &mut self.behavioral_consistency,
+            TrustComponent::ResponseQuality => &mut self.response_quality,
+            TrustComponent::SecurityPosture => &mut self.security_posture,
+            TrustComponent::EconomicReliability => &mut self.economic_reliability,
+            TrustComponent::PeerEndorsements => &mut self.peer_endorsements,
+        }
+    }
+
     /// Returns each component with its value.
     pub fn iter(&self) -> impl Iterator<Item = (TrustComponent, f64)> {
         TrustComponent::ALL.into_iter().map(|component| (component, self.get(component)))

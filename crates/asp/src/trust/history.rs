@@ -95,6 +95,11 @@ impl PeerHistory {
         self.recent.iter()
     }
 
+    /// Returns whether the card was revoked and not pinned again.
+    pub(super) fn is_revoked(&self) -> bool {
+        self.identity.is_revoked()
+    }
+
     pub(super) fn last_active_at(&self) -> Option<UnixMillis> {
         self.evidence.last_active_at()
     }
@@ -131,12 +136,20 @@ impl Identity {
         *latest = (*latest).max(Some(at));
     }
 
-    /// Returns the value of the identity. A revocation cancels every pinning that is not later than it.
+    /// A revocation cancels every pinning that is not later than it.
+    fn is_valid(&self, pinned: Option<UnixMillis>) -> bool {
+        pinned.is_some() && pinned > self.revoked
+    }
+
+    fn is_revoked(&self) -> bool {
+        self.revoked.is_some() && !self.is_valid(self.pinned) && !self.is_valid(self.trusted_on_first_use)
+    }
+
+    /// Returns the value of the identity.
     fn value(&self, parameters: &TrustParameters) -> f64 {
-        let is_valid = |at: Option<UnixMillis>| at.is_some() && at > self.revoked;
-        if is_valid(self.pinned) {
+        if self.is_valid(self.pinned) {
             parameters.pinned_identity
-        } else if is_valid(self.trusted_on_first_use) {
+        } else if self.is_valid(self.trusted_on_first_use) {
             parameters.first_use_identity
         } else {
             parameters.bases.identity_verification

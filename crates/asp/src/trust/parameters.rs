@@ -106,7 +106,7 @@ impl TrustParameters {
             values.iter().all(|(_, value)| test(value))
         };
         let total_weight: f64 = self.weights.iter().map(|(_, weight)| weight).sum();
-        let checks: [(bool, &'static str, &'static str); 19] = [
+        let checks: [(bool, &'static str, &'static str); 21] = [
             (all(&self.weights, &is_factor), "weights", "from 0 to 1"),
             ((total_weight - 1.0).abs() < 1e-9, "weights", "numbers that add up to 1"),
             (all(&self.bases, &is_percent), "bases", "from 0 to 100"),
@@ -133,6 +133,8 @@ impl TrustParameters {
             (self.growth_half_life_ms > 0, "growth_half_life_ms", "more than 0"),
             (self.penalty_half_life_ms > 0, "penalty_half_life_ms", "more than 0"),
             (self.endorsement_half_life_ms > 0, "endorsement_half_life_ms", "more than 0"),
+            (self.max_peers >= 1, "max_peers", "at least 1"),
+            (self.max_recent_events <= 1_000, "max_recent_events", "at most 1000"),
             (self.max_endorsements <= 1_000, "max_endorsements", "at most 1000"),
             (is_percent(self.min_endorser_score), "min_endorser_score", "from 0 to 100"),
             (is_factor(self.same_organization_factor), "same_organization_factor", "from 0 to 1"),

@@ -64,6 +64,7 @@ fn a_refused_message_leaves_the_session_unchanged() {
         ReceiverChecks { is_trusted: false, ..passed },
         ReceiverChecks { is_funded: false, ..passed },
         ReceiverChecks { is_card_pinned: false, ..passed },
+        ReceiverChecks { has_required_consent: false, ..passed },
     ];
     let (mut accepted, mut refused) = (0, 0);
     for harness in harnesses {
@@ -88,6 +89,25 @@ fn a_refused_message_leaves_the_session_unchanged() {
     }
     println!("{accepted} accepted, {refused} refused");
     assert!(accepted > 400 && refused > 1000, "{accepted} accepted, {refused} refused");
+}
+
+#[test]
+fn a_required_consent_that_is_missing_refuses_the_message() {
+    let checks = ReceiverChecks { has_required_consent: false, ..ReceiverChecks::PASSED };
+    for (mut harness, sender, body, code) in [
+        (
+            SessionHarness::conversing(),
+            A,
+            commit("cmt_1", &[(SELLER, 1000)], None),
+            RejectCode::EscalationRequired,
+        ),
+        (SessionHarness::agreeing(), B, accept("cmt_1"), RejectCode::EscalationRequired),
+        // A message that is not allowed at all is refused for that reason.
+        (SessionHarness::agreeing(), A, accept("cmt_1"), RejectCode::Unauthorized),
+        (SessionHarness::conversing(), B, accept("cmt_1"), RejectCode::InvalidStateTransition),
+    ] {
+        assert_eq!(harness.expect_refusal_with(sender, body, checks), code);
+    }
 }
 
 #[test]

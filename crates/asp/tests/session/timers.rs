@@ -318,3 +318,71 @@ fn assert_response_overdue(transitions: &[Transition], waiting_side: Role) {
         [Effect::TimerExpired { timer: Timer::Response, awaiting_response: Some(waiting_side) }]
     );
 }
+
+/// Returns the effects about responses of a transition.
+fn response_effects(transition: &Transition) -> Vec<Effect> {
+    let is_about_responses =
+        |effect: &&Effect| matches!(effect, Effect::ResponseReceived { .. } | Effect::ResponseMissed { .. });
+    transition.effects.iter().filter(is_about_responses).cloned().collect()
+}
+
+fn received(due_at: Option<UnixMillis>, answered_at: UnixMillis) -> Effect {
+    Effect::ResponseReceived { awaited_by: A, limit_ms: 60_000, due_at, answered_at }
+}
+
+#[test]
+fn a_response_is_reported_with_the_time_when_it_was_due() {
+    for (delay, is_overdue) in [(10, false), (70, true)] {
+        let mut harness = SessionHarness::conversing();
+        harness.send_with_timeout(A, query(), 60_000);
+        harness.wait(delay);
+        let awaited = harness.session.awaited_response().unwrap();
+        assert_eq!((awaited.awaited_by, awaited.limit_ms), (A, 60_000));
+        assert_eq!(awaited.overdue_since, is_overdue.then_some(START + 60_000));
+        let transition = harness.send(B, observe());
+        let expected = received(Some(START + 60_000), START + delay * 1000);
+        assert_eq!(response_effects(&transition), [expected]);
+        assert_eq!(harness.session.awaited_response(), None);
+        assert_eq!(response_effects(&harness.send(B, observe())), [], "a response counts once");
+    }
+}
+
+#[test]
+fn a_response_while_the_timers_are_paused_is_not_late() {
+    let mut harness = SessionHarness::conversing();
+    harness.send_with_timeout(A, query(), 60_000);
+    harness.send(A, escalate(None));
+    harness.wait(1000);
+    // The other side can only end the session now.
+    let transition = harness.send(B, close("done"));
+    assert_eq!(response_effects(&transition), [received(None, START + 1_000_000)]);
+}
+
+#[test]
+fn a_response_is_missed_if_it_is_overdue_when_the_wait_ends() {
+    let message_id = |harness: &SessionHarness| harness.session.awaited_response().unwrap().message_id;
+    // The side that waits ends the session, asks again, or lets the session time out.
+    for end in [close("enough"), query()] {
+        for (delay, is_missed) in [(10, false), (70, true)] {
+            let mut harness = SessionHarness::conversing();
+            harness.send_with_timeout(A, query(), 60_000);
+            let missed = Effect::ResponseMissed { awaited_by: A, message_id: message_id(&harness) };
+            harness.wait(delay);
+            let transition = harness.send_with_timeout(A, end.clone(), 60_000);
+            let expected: Vec<_> = is_missed.then_some(missed).into_iter().collect();
+            assert_eq!(response_effects(&transition), expected);
+        }
+    }
+    let mut harness = SessionHarness::conversing();
+    harness.send_with_timeout(A, query(), 60_000);
+    let missed = Effect::ResponseMissed { awaited_by: A, message_id: message_id(&harness) };
+    let transitions = harness.wait(10_000);
+    assert_eq!(transitions.iter().flat_map(response_effects).collect::<Vec<_>>(), [missed]);
+    assert_eq!(harness.session.awaited_response(), None);
+    // The other side ends the session, which is a late response.
+    let mut harness = SessionHarness::conversing();
+    harness.send_with_timeout(A, query(), 60_000);
+    harness.wait(70);
+    let transition = harness.send(B, close("enough"));
+    assert_eq!(response_effects(&transition), [received(Some(START + 60_000), START + 70_000)]);
+}

@@ -2,6 +2,7 @@
 
 mod consent_check;
 mod demo;
+mod dispute;
 mod endorse;
 mod keygen;
 mod narration;
@@ -32,12 +33,15 @@ pub(crate) enum AspCommand {
     Invite(send::InviteArguments),
     /// Send a message in a session. The node signs and delivers it, and asks a person first if the policy requires it.
     Send(send::SendArguments),
-    /// Describe a session, or list the open ones.
+    /// Describe a session, or list the open or the ended ones.
     Show(show::ShowArguments),
     /// Follow a session until it ends. The exit code is 1 if it failed.
     Watch(show::WatchArguments),
     /// Write the transcript of a session, in the format that sayso asp verify reads.
     Transcript(show::TranscriptArguments),
+    /// Complain about the agreement of a session, and see or decide the complaints.
+    #[command(subcommand)]
+    Dispute(dispute::DisputeCommand),
     /// Say how much the node trusts an agent, and why.
     Trust(trust::Arguments),
     /// Sign an endorsement of another agent, for the operators of nodes that trust yours.
@@ -60,6 +64,7 @@ pub(crate) fn run(command: &AspCommand) -> Result<ExitStatus, CommandError> {
         AspCommand::Show(arguments) => show::run_show(arguments),
         AspCommand::Watch(arguments) => show::run_watch(arguments),
         AspCommand::Transcript(arguments) => show::run_transcript(arguments),
+        AspCommand::Dispute(command) => dispute::run(command),
         AspCommand::Trust(arguments) => trust::run(arguments),
         AspCommand::Endorse(arguments) => endorse::run(arguments),
         AspCommand::Demo(arguments) => demo::run(arguments),

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use asp::message::Constraints;
 use asp::{MessageId, Performative, SessionId};
-use sayso::asp::{AspSession, SendStatus, SessionInvitation, SessionView, State, WaitingFor};
+use sayso::asp::{AspSession, NewMessage, SendStatus, SessionInvitation, SessionView, State, WaitingFor};
 use seal::Timestamp;
 
 use super::node_client::{
@@ -42,12 +43,21 @@ pub(crate) struct SendArguments {
     performative: Performative,
     /// The body: a JSON object, or @FILE. @- reads standard input.
     body: String,
+    /// Constraints on the answer: a JSON object, or @FILE. For example {"maxResponseTimeMs":60000}.
+    #[arg(long, value_name = "JSON")]
+    constraints: Option<String>,
+    /// How many tokens your agent used for this message. The other side may have set a limit.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(..=MAX_TOKENS_USED))]
+    tokens_used: Option<u64>,
     /// Wait until the person who is asked has answered and the other side has stored the message.
     #[arg(long)]
     wait: bool,
     #[command(flatten)]
     node: NodeArgs,
 }
+
+/// Maximum value of `--tokens-used`, up to which JSON numbers are exact everywhere.
+const MAX_TOKENS_USED: u64 = (1 << 53) - 1;
 
 /// How long `invite` without `--wait` waits for the delivery of the invitation.
 const DELIVERY_GRACE: Duration = Duration::from_secs(2);
@@ -84,11 +94,19 @@ pub(crate) fn run_invite(arguments: &InviteArguments) -> Result<ExitStatus, Comm
 }
 
 pub(crate) fn run_send(arguments: &SendArguments) -> Result<ExitStatus, CommandError> {
-    let body = read_json(&arguments.body)?;
+    let mut message = NewMessage::from_json(arguments.performative, read_json(&arguments.body)?);
+    if let Some(constraints) = &arguments.constraints {
+        let constraints = Constraints::parse(&read_json(constraints)?)
+            .map_err(|error| CommandError::cannot_run(format!("the constraints are not valid: {error}")))?;
+        message = message.constraints(constraints);
+    }
+    if let Some(tokens) = arguments.tokens_used {
+        message = message.tokens_used(tokens);
+    }
     arguments.node.run(async |node| {
         let session = open_session(&node, arguments.session)?;
         let count = session.view().await?.message_count;
-        match session.send_json(arguments.performative, &body).await? {
+        match session.send_message(&message).await? {
             SendStatus::Sent { message_id, state, .. } => {
                 let printed = print_stdout(&format!("{message_id} {state}\n"));
                 if arguments.wait {

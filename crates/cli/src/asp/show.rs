@@ -21,6 +21,9 @@ pub(crate) struct ShowArguments {
     /// The session. Without it, the open sessions are listed.
     #[arg(value_parser = parse_session_id)]
     session: Option<SessionId>,
+    /// List the ended sessions, the latest first.
+    #[arg(long, conflicts_with = "session")]
+    ended: bool,
     /// Print the node's JSON.
     #[arg(long, requires = "session")]
     json: bool,
@@ -59,6 +62,7 @@ const RECONNECT_DELAY: Duration = Duration::from_secs(1);
 
 pub(crate) fn run_show(arguments: &ShowArguments) -> Result<ExitStatus, CommandError> {
     arguments.node.run(async |node| match arguments.session {
+        None if arguments.ended => list_ended(&node).await,
         None => list(&node).await,
         Some(id) if arguments.json => {
             let view = open_session(&node, id)?.view().await?;
@@ -109,6 +113,22 @@ async fn list(node: &Node) -> Result<ExitStatus, ClientFailure> {
     }
     let lines: Vec<_> = sessions.iter().map(describe_summary).collect();
     Ok(print_lines(&lines))
+}
+
+async fn list_ended(node: &Node) -> Result<ExitStatus, ClientFailure> {
+    let mut before = None;
+    loop {
+        let sessions = node.ended_sessions(before).await?;
+        if sessions.is_empty() && before.is_none() {
+            print_stderr("There are no ended sessions.");
+        }
+        let lines: Vec<_> = sessions.iter().map(describe_summary).collect();
+        let printed = print_lines(&lines);
+        before = sessions.last().map(|session| session.id);
+        if before.is_none() || printed != ExitStatus::Success {
+            return Ok(printed);
+        }
+    }
 }
 
 fn describe_summary(summary: &SessionSummary) -> String {
@@ -162,12 +182,19 @@ struct Watcher {
     narrator: Narrator,
     state: Option<State>,
     consent: Option<String>,
+    overdue: Option<String>,
     refusals: usize,
 }
 
 impl Watcher {
     fn new(view: &SessionView) -> Self {
-        Self { narrator: Narrator::new(view), state: None, consent: None, refusals: view.refusals.len() }
+        Self {
+            narrator: Narrator::new(view),
+            state: None,
+            consent: None,
+            overdue: None,
+            refusals: view.refusals.len(),
+        }
     }
 
     fn describe_change(&mut self, view: &SessionView) -> Vec<String> {
@@ -186,6 +213,11 @@ impl Watcher {
             ));
         }
         self.refusals = view.refusals.len();
+        let overdue = describe_overdue(view);
+        if overdue != self.overdue {
+            lines.extend(overdue.clone());
+            self.overdue = overdue;
+        }
         let consent = describe_consent(view);
         if consent != self.consent {
             lines.extend(consent.clone());
@@ -304,7 +336,14 @@ fn describe_session(view: &SessionView) -> Vec<String> {
     for (timer, at) in &view.deadlines {
         lines.push(format!("Deadline ({timer}): {at}."));
     }
+    lines.extend(describe_overdue(view));
     lines
+}
+
+fn describe_overdue(view: &SessionView) -> Option<String> {
+    let awaited = view.awaited_response.as_ref().filter(|awaited| awaited.is_overdue)?;
+    let who = if awaited.is_from_peer { "The other side" } else { "Your agent" };
+    Some(format!("{who} has not answered message {} in time.", awaited.message_id))
 }
 
 fn describe_consent(view: &SessionView) -> Option<String> {

@@ -13,6 +13,7 @@
 )]
 #![allow(clippy::float_cmp, reason = "the metrics that are compared are whole numbers")]
 
+mod agent_program;
 mod catching_up;
 mod circuit_breaker;
 mod consent_crashes;
@@ -36,3 +37,4 @@ mod routes;
 mod scenarios;
 mod script;
 mod test_node;
+mod trust;

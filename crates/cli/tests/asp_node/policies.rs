@@ -308,6 +308,106 @@ fn a_hub_with_tokens_is_asked_with_the_nodes_token() {
     }
 }
 
+/// A policy that requires the consent of an agent's person, proven with this hub key.
+fn policy_that_requires_consent(agent: &str, key_file: &str) -> String {
+    format!(
+        "{RATES}[consent]\nrequired_of_peers = true\npeer_hub_keys = [{{ agent = \"{agent}\", file = \"{key_file}\" }}]\n\
+         [escrow]\nceilings = [\"1000\", \"1000\", \"1000\", \"1000\", \"1000\"]\n"
+    )
+}
+
+#[test]
+fn a_commitment_of_a_peer_needs_the_consent_of_its_person_if_the_policy_says_so() {
+    let hubs = [(); 2].map(|()| HubProcess::start(&["--memory", "--listen", "127.0.0.1:0", "--open"]));
+    let folder = tempfile::tempdir().unwrap();
+    let key_files = hubs.each_ref().map(|hub| {
+        let key = hub.client().send("GET", "/.well-known/sayso-receipt-key.json", "");
+        assert_eq!(key.status, 200, "{key:?}");
+        let path = folder.path().join(hub.address.replace(':', "-"));
+        std::fs::write(&path, key.body).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    let person = hubs[0].client();
+    let subscription = person.subscribe(REPLY_CAPABILITIES);
+    let mut stream = person.open_event_stream(&subscription, None);
+    // The buyer's person listens at the first hub. The press knows the key of that hub, or of another one.
+    for (key_file, has_person, is_accepted) in
+        [(&key_files[0], true, true), (&key_files[1], true, false), (&key_files[0], false, false)]
+    {
+        let mut buyer = NodeBuilder::new("buyer");
+        if has_person {
+            buyer = buyer.argument("--hub").argument(&format!("http://{}", hubs[0].address));
+        }
+        let policy = policy_that_requires_consent(&buyer.agent(), key_file);
+        let pair = start_builders([buyer, NodeBuilder::new("press").policy(&policy)]);
+        let [buyer, press] = &pair;
+        let session = introduce(&pair);
+        deliver(&pair, 0, &session, "PROPOSE", &proposal("prop_1"));
+        let before = press.view(&session, 0, 0).unwrap().message_count();
+        let request = json!({"performative": "COMMIT", "body": commitment(&pair, "10.00"), "tokensUsed": 77});
+        let path = format!("/agent/v1/asp/sessions/{session}/messages");
+        let response = buyer.try_send("POST", &path, &request.to_string()).unwrap();
+        if has_person {
+            assert_eq!(response.status, 202, "{response:?}");
+            let question = loop {
+                let (kind, _, event) = stream.next();
+                if kind == "awaiting.confirmation" {
+                    break event;
+                }
+            };
+            let token = question["reply_token"].as_str().unwrap();
+            assert_eq!(person.reply(&subscription, token, "accept").status, 204);
+        }
+        if is_accepted {
+            let view = press.wait_for(&session, "the COMMIT", |view| view.state() == "AGREEING");
+            assert_eq!(
+                view.messages().last().unwrap()["tokensUsed"],
+                77,
+                "the person's question does not lose it"
+            );
+            continue;
+        }
+        let view = buyer.wait_for(&session, "the refusal", |view| view.0["refusals"] != json!([]));
+        assert_eq!(view.0["refusals"][0]["code"], "escalation_required", "{view:?}");
+        let after = press.view(&session, 0, 0).unwrap();
+        assert_eq!((after.state(), after.message_count()), ("CONVERSING", before));
+    }
+}
+
+#[test]
+fn an_acceptance_of_a_peer_needs_the_consent_of_its_person_if_the_policy_says_so() {
+    let hub = HubProcess::start(&["--memory", "--listen", "127.0.0.1:0", "--open"]);
+    let folder = tempfile::tempdir().unwrap();
+    let key_file = folder.path().join("hub.jwk");
+    let key = hub.client().send("GET", "/.well-known/sayso-receipt-key.json", "").body;
+    std::fs::write(&key_file, key).unwrap();
+    let press = NodeBuilder::new("press");
+    let policy = policy_that_requires_consent(&press.agent(), key_file.to_str().unwrap());
+    let pair = start_builders([NodeBuilder::new("buyer").policy(&policy), press]);
+    // The buyer's own commitment, and the acceptance of a proposal, need nothing.
+    let session = introduce(&pair);
+    deliver(&pair, 0, &session, "PROPOSE", &proposal("prop_1"));
+    deliver(&pair, 1, &session, "ACCEPT", &json!({"referenceId": "prop_1"}));
+    deliver(&pair, 0, &session, "COMMIT", &commitment(&pair, "10.00"));
+    deliver_refused(&pair[1], &session, "ACCEPT", &json!({"referenceId": "cmt_1"}), "escalation_required");
+    assert_eq!(pair[0].view(&session, 0, 0).unwrap().state(), "AGREEING");
+    // It is no violation, because the peer cannot know this policy.
+    let report = pair[0].get(&format!("/agent/v1/asp/trust?agent={}", pair[1].agent)).body;
+    assert!(!report.contains("protocol_violation"), "{report}");
+    // A key that cannot be read stops the node.
+    std::fs::write(&key_file, "{}").unwrap();
+    let builder = NodeBuilder::new("buyer");
+    let own = builder.create_folder();
+    let path = |name: &str| own.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("policy.toml"), &policy).unwrap();
+    let (identity, policy) = (path("identity"), path("policy.toml"));
+    let arguments =
+        ["asp", "serve", "--memory", "--open", "--listen", "127.0.0.1:0", "--identity", &identity];
+    let output = run_sayso(&[&arguments[..], &["--policy", &policy]].concat(), "");
+    assert_eq!(output.exit_code, 2, "{}", output.stderr);
+    assert!(output.stderr.contains("hub.jwk"), "{}", output.stderr);
+}
+
 #[test]
 fn the_list_of_peers_can_name_addresses_of_cards() {
     let server = CardServer::start();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use asp::message::Constraints;
-use asp::{AgentUri, DisputeId, Performative};
+use asp::{AgentUri, DisputeId, Performative, SessionId};
 use seal::json::{JsonKind, RawJson, Tape, write_object};
 use wire::http::{HttpResponse, Method, RequestHead, StatusCode};
 use wire::unix_now;
@@ -12,7 +12,10 @@ use super::NodeService;
 use super::dispute_routes::{read_dispute, read_verdict};
 use super::responses::{error_response, malformed, not_found, session_id};
 use super::route::Route;
-use crate::send::{InvitationRequest, SendOutcome};
+use crate::send::{InvitationRequest, MessageExtras, MessageRequest, SendOutcome};
+
+/// Maximum value of `tokensUsed`: the largest number up to which JSON numbers are exact everywhere.
+const MAX_TOKENS_USED: u64 = (1 << 53) - 1;
 
 impl NodeService {
     /// Responds to a request from the agent's own program.
@@ -26,7 +29,7 @@ impl NodeService {
         let ok = |json: String| Ok(HttpResponse::new(StatusCode::Ok).json(json));
         let lines = |text: String| Ok(HttpResponse::new(StatusCode::Ok).body("application/x-ndjson", text));
         match (head.method, route) {
-            (Method::Get, Route::OwnSessions) => ok(node.list()),
+            (Method::Get, Route::OwnSessions) => self.list(head),
             (Method::Post, Route::OwnSessions) => self.invite(body).await,
             (Method::Get, Route::OwnSession(id)) => self.show(head, id).await,
             (Method::Post, Route::OwnMessages(id)) => self.send(id, body).await,
@@ -106,11 +109,16 @@ impl NodeService {
             .map(|value| Constraints::parse(value.source()))
             .transpose()
             .map_err(|error| malformed(&format!("constraints: {error}.")))?;
-        let outcome = self
-            .0
-            .send(id, performative, message_body.source(), constraints)
-            .await
-            .map_err(|error| error_response(&error))?;
+        let tokens_used = root.member("tokensUsed").map(|value| {
+            let tokens = value.as_number().and_then(|number| u64::try_from(number.as_i64()?).ok());
+            let tokens = tokens.filter(|tokens| *tokens <= MAX_TOKENS_USED);
+            tokens.ok_or_else(|| {
+                malformed(&format!("tokensUsed must be a whole number from 0 to {MAX_TOKENS_USED}."))
+            })
+        });
+        let extras = MessageExtras { constraints, tokens_used: tokens_used.transpose()? };
+        let request = MessageRequest { performative, body: message_body.source().to_owned(), extras };
+        let outcome = self.0.send(id, request).await.map_err(|error| error_response(&error))?;
         Ok(match outcome {
             SendOutcome::Sent { message_id, sequence_number, state } => HttpResponse::new(StatusCode::Ok)
                 .json(write_object(|writer| {
@@ -124,6 +132,21 @@ impl NodeService {
                 }))
             }
         })
+    }
+
+    fn list(&self, head: &RequestHead) -> Result<HttpResponse, HttpResponse> {
+        let query = head.parse_query(&["ended", "before", "limit"])?;
+        let is_ended = match query.get("ended") {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(_) => return Err(malformed("ended must be true or false.")),
+        };
+        let before = query.get("before").map(SessionId::parse).transpose();
+        let before = before.map_err(|_| malformed("before must be the id of a session."))?;
+        let limit = query.get("limit").map_or(Ok(usize::MAX), str::parse);
+        let limit = limit.map_err(|_| malformed("limit must be a number of at least 0."))?;
+        let sessions = if is_ended { self.0.list_ended(before, limit) } else { self.0.list() };
+        Ok(HttpResponse::new(StatusCode::Ok).json(sessions))
     }
 
     async fn show(&self, head: &RequestHead, id: &str) -> Result<HttpResponse, HttpResponse> {

@@ -6,6 +6,8 @@
 //! - [`Node`]: the node. It opens sessions with other agents and lists them.
 //! - [`AspSession`]: one session: send messages, wait for what happens next, and get the transcript.
 //! - [`SessionView`], [`SessionMessage`]: what the node knows about a session, and one message of it.
+//! - [`NewMessage`]: a message with constraints on its answer, or with the tokens that it used.
+//! - [`Complaint`], [`DisputeView`]: disputes about an agreement.
 //! - [`NodeError`]: why a request failed.
 //! - [`message`]: the bodies of messages, such as [`message::Propose`] and [`message::Commit`].
 //!
@@ -34,6 +36,7 @@
 //! ```
 
 mod connection;
+mod dispute_view;
 mod error;
 mod session;
 mod view;
@@ -43,18 +46,20 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use http::Method;
-use seal::json::{JsonKind, Tape, write_object};
+use seal::json::{JsonKind, JsonValue, Tape, write_object};
 
+pub use ::asp::dispute;
 pub use ::asp::message;
 pub use ::asp::state_machine::State;
-pub use ::asp::{AgentUri, MessageId, Performative, SessionId};
+pub use ::asp::{AgentUri, DisputeId, MessageId, Performative, SessionId};
 use connection::Connection;
+pub use dispute_view::{Complaint, DisputeView};
 pub use error::NodeError;
 pub use seal::Timestamp;
-pub use session::{AspSession, SendStatus};
+pub use session::{AspSession, NewMessage, SendStatus};
 pub use view::{
-    ConsentStatus, ObligationResult, PeerRefusal, SessionMessage, SessionOutcome, SessionSummary,
-    SessionView, WaitingFor,
+    AwaitedResponse, ConsentStatus, ObligationResult, PeerRefusal, SessionMessage, SessionOutcome,
+    SessionSummary, SessionView, WaitingFor,
 };
 
 /// Where `sayso asp serve` listens by default.
@@ -201,6 +206,14 @@ impl Node {
         SessionSummary::parse_list(&response)
     }
 
+    /// Returns ended sessions, the latest first: at most 200, or those that ended before the given one. The node
+    /// lists as many as `limits.listed_ended_sessions` of its policy says.
+    pub async fn ended_sessions(&self, before: Option<SessionId>) -> Result<Vec<SessionSummary>, NodeError> {
+        let before = before.map(|id| format!("&before={id}")).unwrap_or_default();
+        let path = format!("/agent/v1/asp/sessions?ended=true{before}");
+        SessionSummary::parse_list(&self.connection.request(Method::GET, &path, None, None).await?)
+    }
+
     /// Returns how much the node trusts an agent, and why, as JSON: the score, its components with their weights, and the events
     /// that they come from.
     pub async fn trust_report(&self, agent: &AgentUri) -> Result<String, NodeError> {
@@ -220,6 +233,10 @@ fn encode_query_value(value: &str) -> String {
         }
     }
     encoded
+}
+
+fn text(value: &JsonValue<'_>, name: &str) -> Option<String> {
+    value.member(name)?.text().map(std::borrow::Cow::into_owned)
 }
 
 /// Checks that a text is a JSON object.

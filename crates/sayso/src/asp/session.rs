@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use ::asp::message::Body;
+use ::asp::message::{Body, Constraints};
 use ::asp::state_machine::State;
 use ::asp::{MessageId, Performative, SessionId};
 use http::Method;
@@ -29,7 +29,7 @@ const POLL_TIME: Duration = Duration::from_mins(1);
 /// ```
 #[derive(Clone, Debug)]
 pub struct AspSession {
-    connection: Connection,
+    pub(super) connection: Connection,
     id: SessionId,
     state: State,
     /// The number of messages that both sides have. They are never rolled back.
@@ -74,6 +74,60 @@ pub enum SendStatus {
     },
 }
 
+/// A message to send with [`AspSession::send_message`].
+///
+/// ```
+/// use sayso::asp::NewMessage;
+/// use sayso::asp::message::{Constraints, DurationMillis};
+/// let mut constraints = Constraints::new();
+/// constraints.max_response_time_ms = DurationMillis::new(60_000);
+/// let query = r#"{"queryId":"qry_1","queryType":"question","subject":"When?"}"#;
+/// let message = NewMessage::from_json(sayso::asp::Performative::Query, query).constraints(constraints).tokens_used(1200);
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "nothing is sent until the message is passed to `send_message`"]
+pub struct NewMessage {
+    performative: Performative,
+    body: String,
+    constraints: Option<Constraints>,
+    tokens_used: Option<u64>,
+}
+
+impl NewMessage {
+    /// Creates a message with this body.
+    pub fn new(body: impl Into<Body>) -> Self {
+        let body = body.into();
+        Self::from_json(body.performative(), body.to_json())
+    }
+
+    /// Creates a message with a JSON object as its body.
+    pub fn from_json(performative: Performative, body: impl Into<String>) -> Self {
+        Self { performative, body: body.into(), constraints: None, tokens_used: None }
+    }
+
+    setters! {
+        /// Sets constraints on the answer. A message about which a person is asked cannot have any.
+        constraints(constraints: Constraints) => constraints = Some(constraints);
+
+        /// States how many tokens the agent used for this message. `maxTokenBudget` of the message that it answers limits them.
+        tokens_used(tokens: u64) => tokens_used = Some(tokens);
+    }
+
+    fn to_json(&self) -> Result<String, NodeError> {
+        let body = object(&self.body, "the body")?;
+        Ok(write_object(|writer| {
+            writer.key("performative").text(self.performative.as_str());
+            writer.key("body").raw(body);
+            if let Some(constraints) = &self.constraints {
+                writer.key("constraints").raw(&constraints.to_json());
+            }
+            if let Some(tokens) = self.tokens_used {
+                writer.key("tokensUsed").raw(&tokens.to_string());
+            }
+        }))
+    }
+}
+
 impl AspSession {
     pub(super) fn new(connection: Connection, id: SessionId) -> Self {
         Self {
@@ -110,17 +164,17 @@ impl AspSession {
 
     /// Sends a message. The node fills in ids, links, proofs and the signature.
     pub async fn send(&self, body: impl Into<Body>) -> Result<SendStatus, NodeError> {
-        let body = body.into();
-        self.send_json(body.performative(), &body.to_json()).await
+        self.send_message(&NewMessage::new(body)).await
     }
 
     /// Like [`Self::send`], with the body as a JSON object.
     pub async fn send_json(&self, performative: Performative, body: &str) -> Result<SendStatus, NodeError> {
-        let body = object(body, "the body")?;
-        let request = write_object(|writer| {
-            writer.key("performative").text(performative.as_str());
-            writer.key("body").raw(body);
-        });
+        self.send_message(&NewMessage::from_json(performative, body)).await
+    }
+
+    /// Like [`Self::send`], with constraints on the answer, or with the number of tokens that the message used.
+    pub async fn send_message(&self, message: &NewMessage) -> Result<SendStatus, NodeError> {
+        let request = message.to_json()?;
         let path = format!("{}/messages", self.path());
         let (status, response) =
             self.connection.request_with_status(Method::POST, &path, Some(request), None).await?;
@@ -208,7 +262,7 @@ impl AspSession {
         self.connection.request(Method::GET, &format!("{}/cards", self.path()), None, None).await
     }
 
-    fn path(&self) -> String {
+    pub(super) fn path(&self) -> String {
         format!("/agent/v1/asp/sessions/{}", self.id)
     }
 

@@ -7,6 +7,7 @@ use seal::Timestamp;
 use seal::json::{JsonValue, Tape};
 
 use super::error::NodeError;
+use super::text;
 
 /// A session as the node sees it.
 ///
@@ -42,6 +43,8 @@ pub struct SessionView {
     pub peer_trust_level: u8,
     /// The deadlines: which timer, and when it expires.
     pub deadlines: Vec<(String, Timestamp)>,
+    /// The message that awaits a response within a time, if there is one.
+    pub awaited_response: Option<AwaitedResponse>,
     /// The messages, in the order of the chain.
     pub messages: Vec<SessionMessage>,
     /// The position after the last message in this view.
@@ -100,6 +103,28 @@ pub struct ConsentStatus {
     reply_token: String,
     status: String,
     reason: Option<String>,
+}
+
+/// A message whose constraint `maxResponseTimeMs` demands a response within a time. Any message counts as the response.
+///
+/// ```
+/// # fn show(view: &sayso::asp::SessionView) {
+/// if let Some(awaited) = view.awaited_response.as_ref().filter(|awaited| awaited.is_overdue) {
+///     println!("The answer to {} is late.", awaited.message_id);
+/// }
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AwaitedResponse {
+    /// The message.
+    pub message_id: MessageId,
+    /// Whether the peer must respond; otherwise this side must.
+    pub is_from_peer: bool,
+    /// When the response is or was due. `None` while the session is escalated, because its timers are paused then.
+    pub due_at: Option<Timestamp>,
+    /// Whether that time has passed.
+    pub is_overdue: bool,
 }
 
 /// A message that the peer or a person refused.
@@ -211,6 +236,8 @@ pub struct SessionSummary {
     pub state: State,
     /// The number of messages.
     pub message_count: usize,
+    /// When it ended, if it has ended.
+    pub ended_at: Option<Timestamp>,
 }
 
 impl SessionView {
@@ -252,6 +279,9 @@ impl SessionView {
             peer_trust_score: trust.member("score")?.source().parse().ok()?,
             peer_trust_level: trust.member("level")?.source().parse().ok()?,
             deadlines,
+            awaited_response: root
+                .member("awaitedResponse")
+                .and_then(|awaited| AwaitedResponse::read(&awaited)),
             messages,
             next: count(&root, "next")?,
             message_count: summary.message_count,
@@ -360,6 +390,17 @@ impl SessionOutcome {
     }
 }
 
+impl AwaitedResponse {
+    fn read(value: &JsonValue<'_>) -> Option<Self> {
+        Some(Self {
+            message_id: MessageId::parse(&text(value, "messageId")?).ok()?,
+            is_from_peer: text(value, "from")? == "peer",
+            due_at: text(value, "dueAt").and_then(|time| Timestamp::parse_rfc3339(&time).ok()),
+            is_overdue: value.member("isOverdue")?.source() == "true",
+        })
+    }
+}
+
 impl ObligationResult {
     fn read(value: &JsonValue<'_>) -> Option<Self> {
         Some(Self {
@@ -399,6 +440,7 @@ impl SessionSummary {
             subject: text(value, "subject")?,
             state: State::parse(&text(value, "state")?)?,
             message_count: count(value, "messageCount")?,
+            ended_at: text(value, "endedAt").and_then(|time| Timestamp::parse_rfc3339(&time).ok()),
         })
     }
 }
@@ -415,10 +457,6 @@ impl WaitingFor {
             _ => return None,
         })
     }
-}
-
-fn text(value: &JsonValue<'_>, name: &str) -> Option<String> {
-    value.member(name)?.text().map(std::borrow::Cow::into_owned)
 }
 
 fn count(value: &JsonValue<'_>, name: &str) -> Option<usize> {

@@ -307,6 +307,10 @@ impl Phrases for English {
         format!("Your agent cannot reach {name} and has stopped trying.")
     }
 
+    fn response_overdue(&self, name: &str) -> String {
+        format!("{name} has not answered in time.")
+    }
+
     fn some_events_not_reported(&self) -> &'static str {
         "Some of what happened in these talks could not be reported."
     }

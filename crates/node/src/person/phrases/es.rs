@@ -314,6 +314,10 @@ impl Phrases for Spanish {
         format!("Tu agente no consigue contactar con {name} y ha dejado de intentarlo.")
     }
 
+    fn response_overdue(&self, name: &str) -> String {
+        format!("{name} no ha respondido a tiempo.")
+    }
+
     fn some_events_not_reported(&self) -> &'static str {
         "No se pudo contar todo lo que pasó en esta conversación."
     }

@@ -93,6 +93,7 @@ pub(crate) trait Phrases: Sync {
     fn closing(&self, who: Option<&str>) -> String;
     fn refused_by_peer(&self, name: &str, reason: &str) -> String;
     fn undeliverable(&self, name: &str) -> String;
+    fn response_overdue(&self, name: &str) -> String;
     fn some_events_not_reported(&self) -> &'static str;
 
     fn ended_completed(&self, name: &str) -> String;

@@ -299,6 +299,10 @@ impl Phrases for Yoruba {
         format!("Aṣojú rẹ kò lè kàn sí {name}, kò sì gbìyànjú mọ́.")
     }
 
+    fn response_overdue(&self, name: &str) -> String {
+        format!("{name} kò tíì dáhùn, àkókò rẹ̀ sì ti kọjá.")
+    }
+
     fn some_events_not_reported(&self) -> &'static str {
         "A kò lè sọ díẹ̀ nínú ohun tó ṣẹlẹ̀ nínú ọ̀rọ̀ yìí."
     }
