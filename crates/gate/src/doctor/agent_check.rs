@@ -88,7 +88,7 @@ fn check_hooks(
         findings.push(Finding::ok(format!("{name} is set up, in {}.{version}", file.display())));
     }
     findings.extend(outdated_programs(doctor, &name, &repair, &state.programs));
-    let limits = limits(harness, state.gate.as_deref());
+    let limits = limits(harness, state.gate.as_deref(), state.is_required);
     findings.extend(limits.into_iter().map(|limit| Finding::note(format!("{name}: {limit}"))));
     findings
 }

@@ -23,6 +23,8 @@ pub struct HookState {
     pub programs: Vec<String>,
     /// Which calls they gate, if an option says so.
     pub gate: Option<String>,
+    /// Whether they refuse calls if nobody can be asked.
+    pub is_required: bool,
     /// Whether the configuration switches all hooks off.
     pub is_disabled: bool,
 }
@@ -88,6 +90,7 @@ pub(crate) fn inspect(harness: Harness, text: &str) -> Result<HookState, String>
         list.push(event.name.to_owned());
         for hook in found {
             let words = command_words(&hook).unwrap_or_default();
+            state.is_required = words.iter().any(|word| word == "--required");
             state.gate = words.iter().skip_while(|word| *word != "--gate").nth(1).cloned();
             if let Some(program) = words.into_iter().next()
                 && !state.programs.contains(&program)
