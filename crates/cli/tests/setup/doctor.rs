@@ -168,6 +168,15 @@ fn broken_configurations_are_problems() {
     home.add_program("claude", "echo 2.1.197");
     expect("Claude Code: Claude Code 2.1.197 makes a call unheard if sayso cannot run.");
 
+    assert_eq!(home.run(&["setup", "gemini"]).exit_code, 0);
+    let settings = home.read(".gemini/settings.json");
+    home.write(".gemini/settings.json", &settings.replace("86400000", "599000"));
+    expect(
+        "Gemini CLI: the timeout of the hooks for BeforeTool is too short. When it is over, Gemini CLI makes",
+    );
+    home.write(".gemini/settings.json", &settings.replace("86400000", "600000"));
+    assert!(!home.run(&["doctor"]).stdout.contains("too short"));
+
     assert_eq!(home.run(&["setup", "codex"]).exit_code, 0);
     expect("Codex: the hooks are not trusted yet, so Codex skips them.");
     home.write(".codex/config.toml", "[features]\nhooks = false\n");

@@ -49,7 +49,7 @@ pub(crate) enum HookLayout {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HookEvent {
     pub(crate) name: &'static str,
-    is_gate: bool,
+    pub(crate) is_gate: bool,
 }
 
 const fn gate(name: &'static str) -> HookEvent {
