@@ -166,7 +166,9 @@ fn broken_configurations_are_problems() {
     home.write(".claude/settings.json", &settings);
     expect("Claude Code: disableAllHooks switches all hooks off.");
     home.add_program("claude", "echo 2.1.197");
-    expect("Claude Code: Claude Code 2.1.197 makes a call unheard if sayso cannot run.");
+    expect(
+        "Claude Code: If sayso cannot run, Claude Code 2.1.197 makes the call anyway, and you do not hear it.",
+    );
 
     assert_eq!(home.run(&["setup", "gemini"]).exit_code, 0);
     let settings = home.read(".gemini/settings.json");

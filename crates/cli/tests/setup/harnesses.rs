@@ -264,13 +264,13 @@ fn setup_says_what_a_version_cannot_do() {
     let home = Home::new();
     assert!(home.run(&["setup", "claude"]).stdout.contains("Claude Code was not found on the path"));
     for (printed, expected, is_old) in [
-        ("2.1.197 (Claude Code)", "Claude Code 2.1.197 makes a call unheard if sayso cannot run.", true),
+        ("2.1.197 (Claude Code)", "Claude Code 2.1.197 makes the call anyway, and you do not hear it.", true),
         ("2.1.295 (Claude Code)", "Claude Code 2.1.295 is installed", false),
     ] {
         home.add_program("claude", &format!("echo '{printed}'"));
         let output = home.run(&["setup", "claude"]);
         assert!(output.stdout.contains(expected), "{}", output.stdout);
-        assert_eq!(output.stdout.contains("makes a call unheard"), is_old);
+        assert_eq!(output.stdout.contains("makes the call anyway"), is_old);
         assert!(output.stdout.contains("--bare"));
     }
     // This version would start sayso without its arguments, and block every call.

@@ -27,7 +27,7 @@ pub fn version_problem(harness: Harness, version: &InstalledVersion) -> Option<S
     }
     match (harness, version) {
         (Harness::Claude, InstalledVersion::Known(version)) if *version < CLAUDE_ON_FAILURE => Some(format!(
-            "Claude Code {version} makes a call unheard if sayso cannot run. \
+            "If sayso cannot run, Claude Code {version} makes the call anyway, and you do not hear it. \
              Update to {CLAUDE_ON_FAILURE} or later, which blocks the call instead."
         )),
         _ => None,
