@@ -127,6 +127,8 @@ fn a_hook_that_is_suspended_before_it_has_read_its_event_refuses_the_call() {
             std::thread::sleep(Duration::from_millis(10));
         };
         send_signal(&hook, "-STOP");
+        // It would keep the pipes open.
+        let _hook_timer = KillTimer::start(hook.parse().unwrap());
         let output = child.wait_with_output().unwrap();
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{harness} {output:?}");
     }
