@@ -11,16 +11,16 @@ use testing::hub::HubProcess;
 use testing::terminal::ListenProcess;
 
 /// A user with a home folder and a runtime folder of their own.
-struct User(TempDir);
+pub(crate) struct User(TempDir);
 
 impl User {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
         std::fs::create_dir(home.path().join("run")).unwrap();
         Self(home)
     }
 
-    fn configure<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+    pub(crate) fn configure<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         for name in ["SAYSO_URL", "SAYSO_TOKEN", "XDG_DATA_HOME"] {
             command.env_remove(name);
         }
@@ -42,7 +42,7 @@ impl User {
         listener
     }
 
-    fn serve(&self, arguments: &[&str]) -> HubProcess {
+    pub(crate) fn serve(&self, arguments: &[&str]) -> HubProcess {
         let mut command = Command::new(binary());
         self.configure(command.args(["serve", "--personal"]).args(arguments));
         HubProcess::start_command(&mut command)

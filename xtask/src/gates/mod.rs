@@ -8,7 +8,7 @@ mod otlp;
 use crate::stage::{Plan, StageLane};
 
 /// The gates that `cargo xtask test` runs. The other programs take too much space to install in every run.
-pub(crate) const REPRESENTATIVE: [&str; 4] = ["claude", "mcp", "acp", "otlp"];
+pub(crate) const REPRESENTATIVE: [&str; 5] = ["claude", "mcp", "acp", "adapter", "otlp"];
 
 /// Adds the stages of all gates, or of one. Returns whether there is such a gate.
 pub(crate) fn add_stages<'a>(

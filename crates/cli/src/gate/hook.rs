@@ -1,5 +1,6 @@
 //! `sayso hook`: handles one hook event of a coding agent.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -45,6 +46,23 @@ struct HookCommandLine {
 #[derive(clap::Subcommand)]
 enum HookCommand {
     Hook(Arguments),
+    /// Kill a hook that does not answer. For internal use.
+    #[command(name = WATCHDOG, hide = true)]
+    Watchdog(WatchdogArgs),
+}
+
+/// Name of the command that watches a hook.
+const WATCHDOG: &str = "hook-watchdog";
+
+#[derive(clap::Args)]
+struct WatchdogArgs {
+    /// Process of the hook.
+    hook: i32,
+    /// How many milliseconds the hook has left.
+    time_left_ms: u64,
+    /// Process of the shell that started the hook.
+    #[arg(long)]
+    shell: Option<i32>,
 }
 
 fn parse_harness(name: &str) -> Result<Harness, String> {
@@ -60,11 +78,17 @@ fn parse_gate(name: &str) -> Result<Gate, &'static str> {
 
 /// Runs the command if the arguments of the process are those of a hook.
 pub(crate) fn run_if_requested(started_at: Instant) -> Option<ExitCode> {
-    if std::env::args_os().nth(1)? != "hook" {
+    let command = std::env::args_os().nth(1)?;
+    if command != "hook" && command != WATCHDOG {
         return None;
     }
     Some(match HookCommandLine::try_parse() {
         Ok(HookCommandLine { command: HookCommand::Hook(arguments) }) => run(&arguments, started_at),
+        Ok(HookCommandLine { command: HookCommand::Watchdog(arguments) }) => {
+            let WatchdogArgs { hook, time_left_ms, shell } = arguments;
+            gate::hook::watch(hook, shell, Duration::from_millis(time_left_ms));
+            ExitCode::SUCCESS
+        }
         // Only a request for help is not an error. A harness must get an answer in any case.
         Err(error) => {
             let code = usage::report_usage_error(&error);
@@ -90,6 +114,12 @@ pub(crate) fn run(arguments: &Arguments, started_at: Instant) -> ExitCode {
         is_required: arguments.required,
         deadline: arguments.deadline.map(Duration::from_secs),
         state_folder: None,
+        watchdog_command: watchdog_command(),
     };
     ExitCode::from(gate::hook::run(options, started_at))
+}
+
+/// Returns the command of the process that watches a hook, or nothing if the path of this program is not known.
+fn watchdog_command() -> Vec<OsString> {
+    std::env::current_exe().map(|program| vec![program.into(), WATCHDOG.into()]).unwrap_or_default()
 }

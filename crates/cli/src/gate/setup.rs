@@ -203,7 +203,8 @@ fn advice(
             display_name(&file)
         ));
     }
-    lines.extend(gate::setup::limits(harness, options.gate.as_deref()).into_iter().map(str::to_owned));
+    let limits = gate::setup::limits(harness, options.gate.as_deref(), options.is_required);
+    lines.extend(limits.into_iter().map(str::to_owned));
     if matches!(scope, SetupScope::Project(_)) {
         lines.push(
             "Everybody who works in this project needs sayso on the path: without it, calls can be blocked."

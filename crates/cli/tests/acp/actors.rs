@@ -11,6 +11,8 @@ use testing::hub::HubProcess;
 use testing::messages::{REPLY_CAPABILITIES, confirmation_reply, short_type};
 use testing::websocket::WebSocketClient;
 
+use crate::personal_hub::User;
+
 /// The agent's program: it copies its standard input to one named pipe, and another named pipe to its standard output, so the test is
 /// the agent. It also starts a process that only a signal ends. All its processes hold the pipe `alive` open.
 const AGENT: &str = r#"exec 4> "$4"; echo $$ > "$3"; exec 3<&0; sleep 100000 < /dev/null > /dev/null 2>&1 & cat <&3 > "$1" & exec cat "$2""#;
@@ -40,6 +42,17 @@ pub(super) struct Agent {
 impl Gate {
     /// Starts the gate with the hub at this address.
     pub(super) fn start(hub: &str, options: &[&str]) -> Self {
+        Self::start_as(&[&["--hub", hub], options].concat(), |_| {})
+    }
+
+    /// Starts the gate, which must find the personal hub of this user by itself.
+    pub(super) fn start_for_user(user: &User) -> Self {
+        Self::start_as(&[], |command| {
+            user.configure(command);
+        })
+    }
+
+    fn start_as(options: &[&str], configure: impl FnOnce(&mut Command)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let [input, output, pid, alive] =
             ["input", "output", "pid", "alive"].map(|name| folder.path().join(name));
@@ -47,9 +60,10 @@ impl Gate {
             assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
         }
         let mut command = Command::new(binary());
-        command.arg("acp").args(["--hub", hub]).args(options);
+        command.arg("acp").args(options);
         command.args(["--", "/bin/sh", "-c", AGENT, "agent"]).args([&input, &output, &pid, &alive]);
         command.env_remove("SAYSO_URL").env_remove("SAYSO_TOKEN");
+        configure(&mut command);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let timer = KillTimer::start(child.id());

@@ -5,4 +5,5 @@ mod faults;
 mod kill;
 mod narration;
 mod permissions;
+mod personal_hub;
 mod sdk;

@@ -1,4 +1,4 @@
-//! An agent and a client of ACP's official SDK through the gate. `cargo xtask gates acp` runs these tests; `ACP_SDK` is the folder
+//! An agent and a client of ACP's official SDK through the gate. `cargo xtask gates --only acp` runs these tests; `ACP_SDK` is the folder
 //! in which npm installed the SDK.
 
 use std::path::{Path, PathBuf};

@@ -31,6 +31,30 @@ pub(crate) enum Person {
     IsAbsent,
 }
 
+/// What a process of a harness is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProcessKind {
+    Hook,
+    /// The process that watches a hook.
+    Watchdog,
+    /// The shell in which the harness runs the hook.
+    HookShell,
+    Other,
+}
+
+impl ProcessKind {
+    /// Returns the kind of a process with this command line, whose words are separated by NUL.
+    fn of(command: &str) -> Self {
+        let mut words = command.split('\0');
+        match (words.next() == Some(&sayso()), words.next()) {
+            (true, Some("hook")) => Self::Hook,
+            (true, Some("hook-watchdog")) => Self::Watchdog,
+            (false, _) if command.contains(&format!("\0{} hook ", sayso())) => Self::HookShell,
+            _ => Self::Other,
+        }
+    }
+}
+
 impl HarnessFixture {
     pub(crate) fn start(person: Person) -> Self {
         let hub = HubProcess::start_in_memory();
@@ -132,27 +156,25 @@ impl HarnessFixture {
         }
     }
 
-    /// Returns the processes that were started with the home folder of this fixture: the hooks, or all others.
-    pub(crate) fn processes(&self, are_hooks: bool) -> Vec<String> {
+    /// Returns the processes of one kind that were started with the home folder of this fixture.
+    pub(crate) fn processes(&self, kind: ProcessKind) -> Vec<String> {
         let home = format!("HOME={}", self.home().display());
         let folders = std::fs::read_dir("/proc").unwrap().flatten();
         folders
             .filter_map(|folder| {
                 let environment = std::fs::read(folder.path().join("environ")).ok()?;
                 let command = std::fs::read_to_string(folder.path().join("cmdline")).ok()?;
-                let mut words = command.split('\0');
-                let is_hook = words.next() == Some(&sayso()) && words.next() == Some("hook");
                 let is_own = environment.split(|byte| *byte == 0).any(|variable| variable == home.as_bytes());
                 // A process without a command line has ended.
-                (is_own && is_hook == are_hooks && !command.is_empty())
+                (is_own && !command.is_empty() && ProcessKind::of(&command) == kind)
                     .then(|| folder.file_name().to_string_lossy().into_owned())
             })
             .collect()
     }
 
-    /// Sends a signal to all hooks that run, or to all other processes of the harness. Some may have ended already.
-    pub(crate) fn signal(&self, are_hooks: bool, signal: &str) {
-        for process in self.processes(are_hooks) {
+    /// Sends a signal to all processes of one kind. Some may have ended already.
+    pub(crate) fn signal(&self, kind: ProcessKind, signal: &str) {
+        for process in self.processes(kind) {
             drop(Command::new("kill").args([signal, &process]).stderr(Stdio::null()).status());
         }
     }

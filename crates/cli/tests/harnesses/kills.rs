@@ -1,17 +1,20 @@
 //! The hook, the hub or the harness is killed or suspended while a question is open, and a yes comes too late.
 //!
-//! No command is executed without a yes in time, except where a harness makes calls whose hook takes too long.
+//! No command is executed without a yes in time, except where a harness makes calls whose hook takes too long, and its timeout was made
+//! shorter than the deadline of the hook.
 
 use std::process::Child;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use testing::cli::KillTimer;
 
-use crate::fixture::{HarnessFixture, Person, borrowed};
+use crate::fixture::{HarnessFixture, Person, ProcessKind, borrowed};
 use crate::{claude, others};
 
-/// How long the harness waits for its hooks in [`Fault::HookTakesTooLong`], in seconds.
-const HARNESS_TIMEOUT: u32 = 10;
+/// The timeout of the harness and the deadline of its hooks, in seconds, if the question lasts longer than both.
+const HARNESS_TIMEOUT: u32 = 30;
+const DEADLINE: u32 = 15;
 
 /// What happens while the question is open. After it, the person says yes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,19 +22,43 @@ enum Fault {
     HookKilled,
     HubKilled,
     HarnessKilled,
-    /// The hook is suspended until its deadline has passed and the person has said yes.
+    /// The hook is suspended until the person has said yes too late.
     HookSuspended,
-    /// The harness does not wait for the answer any longer.
-    HookTakesTooLong,
+    /// The hook is suspended, and never resumed.
+    HookStopped,
+    /// The hook and the shell in which the harness runs it are suspended, and never resumed.
+    ShellStopped,
+    /// All processes of sayso are suspended, and never resumed.
+    SaysoStopped,
+    /// The harness, the shell and the hook are suspended until the deadline of the hook has passed.
+    HarnessSuspended,
+    /// The timeout of the harness is shorter than the deadline of the hook.
+    ShortTimeout,
 }
 
-const FAULTS: [Fault; 5] = [
-    Fault::HookKilled,
-    Fault::HubKilled,
-    Fault::HarnessKilled,
-    Fault::HookSuspended,
-    Fault::HookTakesTooLong,
-];
+impl Fault {
+    const ALL: [Self; 9] = [
+        Self::HookKilled,
+        Self::HubKilled,
+        Self::HarnessKilled,
+        Self::HookSuspended,
+        Self::HookStopped,
+        Self::ShellStopped,
+        Self::SaysoStopped,
+        Self::HarnessSuspended,
+        Self::ShortTimeout,
+    ];
+
+    /// Returns the deadline of the hook and the timeout of the harness, in seconds. `None` stands for the default.
+    fn times(self) -> (u32, Option<u32>) {
+        match self {
+            Self::HookKilled | Self::HubKilled | Self::HarnessKilled => (120, None),
+            Self::HookSuspended | Self::HarnessSuspended => (DEADLINE, None),
+            Self::HookStopped | Self::ShellStopped | Self::SaysoStopped => (DEADLINE, Some(HARNESS_TIMEOUT)),
+            Self::ShortTimeout => (120, Some(10)),
+        }
+    }
+}
 
 /// Variables of an environment.
 pub(crate) type Environment = Vec<(&'static str, String)>;
@@ -50,6 +77,8 @@ pub(crate) struct Harness {
     fails_open: &'static [Fault],
     /// Whether it waits without end for a hook that does not answer.
     waits_for_hooks: bool,
+    /// How many of it run at the same time. It must be able to ask within two minutes.
+    parallel_runs: usize,
 }
 
 fn start_claude(fixture: &HarnessFixture, environment: &[(&str, &str)], mode: &str) -> Child {
@@ -66,6 +95,7 @@ pub(crate) const CLAUDE: Harness = Harness {
     start: |fixture, environment| start_claude(fixture, environment, "default"),
     fails_open: &[],
     waits_for_hooks: false,
+    parallel_runs: Fault::ALL.len(),
 };
 
 const CLAUDE_BYPASS: Harness = Harness {
@@ -85,8 +115,9 @@ pub(crate) const CODEX: Harness = Harness {
         let arguments = ["exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", &script];
         fixture.spawn(&HarnessFixture::program("codex"), &arguments, environment)
     },
-    fails_open: &[Fault::HookTakesTooLong],
+    fails_open: &[Fault::ShortTimeout],
     waits_for_hooks: false,
+    parallel_runs: Fault::ALL.len(),
 };
 
 pub(crate) const GEMINI: Harness = Harness {
@@ -99,8 +130,9 @@ pub(crate) const GEMINI: Harness = Harness {
         let arguments = ["-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-p", &script];
         fixture.spawn(&HarnessFixture::program("gemini"), &arguments, environment)
     },
-    fails_open: &[Fault::HookTakesTooLong],
+    fails_open: &[Fault::ShortTimeout],
     waits_for_hooks: false,
+    parallel_runs: Fault::ALL.len(),
 };
 
 pub(crate) const OPENCODE: Harness = Harness {
@@ -114,76 +146,109 @@ pub(crate) const OPENCODE: Harness = Harness {
     },
     fails_open: &[],
     waits_for_hooks: true,
+    parallel_runs: 3,
 };
 
 /// Runs the harness with a fault. Returns whether the command was executed.
 fn run(harness: &Harness, fault: Fault) -> bool {
     let mut fixture = HarnessFixture::start(Person::IsSilent);
-    let deadline = if fault == Fault::HookSuspended { "15" } else { "120" };
-    let environment = (harness.configure)(&fixture, &[harness.options, &["--deadline", deadline]].concat());
-    if fault == Fault::HookTakesTooLong {
-        shorten_timeouts(&fixture, harness);
+    let (deadline, timeout) = fault.times();
+    let deadline = deadline.to_string();
+    let environment = (harness.configure)(&fixture, &[harness.options, &["--deadline", &deadline]].concat());
+    if let Some(timeout) = timeout {
+        set_timeouts(&fixture, harness, timeout);
     }
     let child = (harness.start)(&fixture, &borrowed(&environment));
     let timer = KillTimer::start(child.id());
     fixture.wait_until("question", || fixture.questions() == 1);
+    let asked_at = Instant::now();
     assert!(!fixture.marker().exists(), "{} did not wait", harness.name);
     match fault {
-        Fault::HookKilled => fixture.signal(true, "-KILL"),
+        Fault::HookKilled => fixture.signal(ProcessKind::Hook, "-KILL"),
         Fault::HubKilled => fixture.hub.kill(),
-        Fault::HarnessKilled => fixture.signal(false, "-KILL"),
+        Fault::HarnessKilled => fixture.signal(ProcessKind::Other, "-KILL"),
         Fault::HookSuspended => {
-            fixture.signal(true, "-STOP");
+            fixture.signal(ProcessKind::Hook, "-STOP");
             fixture.wait_until("end of the question", || {
                 fixture.events().iter().any(|event| event.to_string().contains("\"timeout\""))
             });
         }
-        Fault::HookTakesTooLong => {}
+        Fault::HookStopped => fixture.signal(ProcessKind::Hook, "-STOP"),
+        Fault::ShellStopped => {
+            fixture.signal(ProcessKind::HookShell, "-STOP");
+            fixture.signal(ProcessKind::Hook, "-STOP");
+        }
+        Fault::SaysoStopped => {
+            fixture.signal(ProcessKind::Watchdog, "-STOP");
+            fixture.signal(ProcessKind::Hook, "-STOP");
+        }
+        Fault::HarnessSuspended => {
+            for kind in [ProcessKind::Other, ProcessKind::HookShell, ProcessKind::Hook] {
+                fixture.signal(kind, "-STOP");
+            }
+            let time = Duration::from_secs(u64::from(HARNESS_TIMEOUT));
+            fixture.wait_until("end of the deadline", || asked_at.elapsed() > time);
+        }
+        Fault::ShortTimeout => {}
     }
-    if fault != Fault::HookTakesTooLong {
+    // A hub would take a yes to a question that is still open for a hook that is suspended. The hook must not use it later.
+    if fault != Fault::ShortTimeout {
         fixture.say_yes();
     }
-    if fault == Fault::HookSuspended {
-        fixture.signal(true, "-CONT");
+    if matches!(fault, Fault::HookSuspended | Fault::HarnessSuspended) {
+        for kind in [ProcessKind::Hook, ProcessKind::HookShell, ProcessKind::Other] {
+            fixture.signal(kind, "-CONT");
+        }
     }
     let output = child.wait_with_output().unwrap();
     drop(timer);
     eprintln!("{} {fault:?}: {:?} {}", harness.name, output.status, String::from_utf8_lossy(&output.stdout));
     // The hook may survive its harness.
     fixture.say_yes();
-    fixture.wait_until("end of the hooks", || fixture.processes(true).is_empty());
-    fixture.signal(false, "-KILL");
-    fixture.marker().exists()
+    fixture.wait_until("end of the hooks", || fixture.processes(ProcessKind::Hook).is_empty());
+    let is_executed = fixture.marker().exists();
+    for kind in [ProcessKind::Watchdog, ProcessKind::HookShell, ProcessKind::Other] {
+        fixture.signal(kind, "-KILL");
+    }
+    is_executed
 }
 
-/// Makes the harness wait less for its hooks.
-fn shorten_timeouts(fixture: &HarnessFixture, harness: &Harness) {
-    fn shorten(value: &mut Value, timeout: u32) {
+/// Makes the harness wait this many seconds for its hooks.
+fn set_timeouts(fixture: &HarnessFixture, harness: &Harness, timeout: u32) {
+    fn set(value: &mut Value, timeout: u32) {
         match value {
-            Value::Array(items) => items.iter_mut().for_each(|item| shorten(item, timeout)),
+            Value::Array(items) => items.iter_mut().for_each(|item| set(item, timeout)),
             Value::Object(members) => {
                 for (name, member) in members {
-                    if name == "timeout" { *member = json!(timeout) } else { shorten(member, timeout) }
+                    if name == "timeout" { *member = json!(timeout) } else { set(member, timeout) }
                 }
             }
             _ => {}
         }
     }
     let (file, second) = harness.hooks;
+    if harness.waits_for_hooks {
+        return;
+    }
     let path = fixture.home().join(file);
     let mut settings: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-    shorten(&mut settings["hooks"], HARNESS_TIMEOUT * second);
+    set(&mut settings["hooks"], timeout * second);
     std::fs::write(path, settings.to_string()).unwrap();
 }
 
-/// Runs the harness with each fault. Most of the time of a run is spent waiting, so they run at the same time.
+/// Runs the harness with each fault. Most of the time of a run is spent waiting, so several run at the same time.
 fn check(harness: &Harness) {
-    let faults = FAULTS.iter().filter(|fault| !harness.waits_for_hooks || **fault != Fault::HookTakesTooLong);
-    let executed: Vec<_> = std::thread::scope(|scope| {
-        let runs: Vec<_> = faults.map(|fault| (*fault, scope.spawn(move || run(harness, *fault)))).collect();
-        let ended = runs.into_iter().map(|(fault, run)| (fault, run.join().unwrap()));
-        ended.filter(|(_, is_executed)| *is_executed).map(|(fault, _)| fault).collect()
-    });
+    let faults = Fault::ALL.iter().filter(|fault| !harness.waits_for_hooks || **fault != Fault::ShortTimeout);
+    let faults: Vec<_> = faults.copied().collect();
+    let mut executed = Vec::new();
+    for faults in faults.chunks(harness.parallel_runs) {
+        std::thread::scope(|scope| {
+            let runs: Vec<_> =
+                faults.iter().map(|fault| (*fault, scope.spawn(move || run(harness, *fault)))).collect();
+            let ended = runs.into_iter().map(|(fault, run)| (fault, run.join().unwrap()));
+            executed.extend(ended.filter(|(_, is_executed)| *is_executed).map(|(fault, _)| fault));
+        });
+    }
     assert_eq!(executed, harness.fails_open, "{}", harness.name);
 }
 
@@ -201,13 +266,13 @@ fn claude_in_bypass_mode_executes_nothing_if_a_process_is_killed_or_suspended_du
 
 #[test]
 #[ignore = "needs Codex; run `cargo xtask gates`"]
-fn codex_executes_a_command_without_a_yes_only_if_its_hook_takes_too_long() {
+fn codex_executes_a_command_without_a_yes_only_if_its_timeout_is_shorter_than_the_deadline() {
     check(&CODEX);
 }
 
 #[test]
 #[ignore = "needs Gemini CLI; run `cargo xtask gates`"]
-fn gemini_executes_a_command_without_a_yes_only_if_its_hook_takes_too_long() {
+fn gemini_executes_a_command_without_a_yes_only_if_its_timeout_is_shorter_than_the_deadline() {
     check(&GEMINI);
 }
 

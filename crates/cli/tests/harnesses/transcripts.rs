@@ -37,9 +37,9 @@ cat "$file.printed"
 exit $code
 "#;
 
-/// Runs a session in which a person permits a command. Returns its steps.
-fn record(harness: &Harness) -> Vec<Value> {
-    let fixture = HarnessFixture::start(Person::SaysYes);
+/// Runs a session in which a person permits or refuses a command. Returns its steps.
+fn record(harness: &Harness, person: Person) -> Vec<Value> {
+    let fixture = HarnessFixture::start(person);
     let environment = (harness.configure)(&fixture, harness.options);
     let folder = fixture.home().join("recorded");
     std::fs::create_dir(&folder).unwrap();
@@ -55,7 +55,7 @@ fn record(harness: &Harness) -> Vec<Value> {
     let child = (harness.start)(&fixture, &borrowed(&environment));
     let _timer = testing::cli::KillTimer::start(child.id());
     let output = child.wait_with_output().unwrap();
-    assert!(fixture.marker().exists(), "{} {output:?}", harness.name);
+    assert_eq!(fixture.marker().exists(), person == Person::SaysYes, "{} {output:?}", harness.name);
 
     let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|file| file.extension().is_none());
@@ -77,8 +77,10 @@ fn to_step(file: &Path, root: &str, names: &mut BTreeMap<String, String>) -> Val
     normalize(&mut event, names);
     let printed = std::fs::read_to_string(file.with_extension("printed")).unwrap_or_default();
     let mut step = json!({"event": event});
-    if printed.contains("\"allow\"") {
-        step["answer"] = json!("accept");
+    for (word, answer) in [("\"allow\"", "accept"), ("\"deny\"", "reject")] {
+        if printed.contains(word) {
+            step["answer"] = json!(answer);
+        }
     }
     step
 }
@@ -108,47 +110,60 @@ fn normalize(value: &mut Value, names: &mut BTreeMap<String, String>) {
     }
 }
 
-/// Returns the events that occur, with their members. Their order depends on time.
+/// Returns the events that occur, with their members, their tools, and the members of the arguments. Their order depends on time.
 fn forms(steps: &[Value]) -> BTreeSet<(String, BTreeSet<String>)> {
     let form = |step: &Value| {
         let event = step["event"].as_object().unwrap();
-        (event["hook_event_name"].as_str().unwrap().to_owned(), event.keys().cloned().collect())
+        let mut members: BTreeSet<String> = event.keys().cloned().collect();
+        for name in ["tool_input", "tool_response"] {
+            let inner = event.get(name).and_then(Value::as_object).into_iter().flatten();
+            members.extend(inner.map(|(member, _)| format!("{name}.{member}")));
+        }
+        if let Some(tool) = event.get("tool_name").and_then(Value::as_str) {
+            members.insert(format!("tool_name={tool}"));
+        }
+        (event["hook_event_name"].as_str().unwrap().to_owned(), members)
     };
     steps.iter().map(form).collect()
 }
 
+/// Checks both sessions of a harness. `file` is the start of the names of their files.
 fn check(harness: &Harness, id: &str, file: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/gate/hook/transcripts").join(file);
-    let steps = record(harness);
-    if std::env::var_os("REWRITE_TRANSCRIPTS").is_some() {
-        let session = json!({"harness": id, "options": harness.options, "steps": steps, "heard": []});
-        std::fs::write(path, serde_json::to_string_pretty(&session).unwrap() + "\n").unwrap();
-        return;
+    for (person, ending) in [(Person::SaysYes, ""), (Person::SaysNo, "-refused")] {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/gate/hook/transcripts");
+        let path = path.join(format!("{file}{ending}.json"));
+        let steps = record(harness, person);
+        if std::env::var_os("REWRITE_TRANSCRIPTS").is_some() {
+            let session = json!({"harness": id, "options": harness.options, "steps": steps, "heard": []});
+            std::fs::write(path, serde_json::to_string_pretty(&session).unwrap() + "\n").unwrap();
+            continue;
+        }
+        let stored: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let stored = forms(stored["steps"].as_array().unwrap());
+        assert_eq!(forms(&steps), stored, "{}{ending}", harness.name);
     }
-    let stored: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    assert_eq!(forms(&steps), forms(stored["steps"].as_array().unwrap()), "{}", harness.name);
 }
 
 #[test]
 #[ignore = "needs Claude Code; run `cargo xtask gates`"]
 fn claude_writes_the_recorded_events_to_its_hooks() {
-    check(&CLAUDE, "claude", "claude-2.1.325-p.json");
+    check(&CLAUDE, "claude", "claude-2.1.325-p");
 }
 
 #[test]
 #[ignore = "needs Codex; run `cargo xtask gates`"]
 fn codex_writes_the_recorded_events_to_its_hooks() {
-    check(&CODEX, "codex", "codex-0.166.0-exec.json");
+    check(&CODEX, "codex", "codex-0.166.0-exec");
 }
 
 #[test]
 #[ignore = "needs Gemini CLI; run `cargo xtask gates`"]
 fn gemini_writes_the_recorded_events_to_its_hooks() {
-    check(&GEMINI, "gemini", "gemini-0.61.0-p.json");
+    check(&GEMINI, "gemini", "gemini-0.61.0-p");
 }
 
 #[test]
 #[ignore = "needs opencode; run `cargo xtask gates`"]
 fn opencode_writes_the_recorded_events_to_its_hooks() {
-    check(&OPENCODE, "opencode", "opencode-1.18.33-run.json");
+    check(&OPENCODE, "opencode", "opencode-1.18.33-run");
 }

@@ -6,9 +6,13 @@ Usage: http_server.py LOG      prints its port"""
 
 import json
 import sys
+import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 LOG = open(sys.argv[1], "a", buffering=1)
+# The answers to elicitations of the server.
+ANSWERS = {}
+ANSWERED = threading.Condition()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -43,6 +47,10 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.log_call(message)
+        if "method" not in message and "id" in message:
+            with ANSWERED:
+                ANSWERS[message["id"]] = message["result"]
+                ANSWERED.notify_all()
         if "method" not in message or "id" not in message:
             return self.reply(202, None, "")
         method, params, id_ = message["method"], message.get("params", {}), message["id"]
@@ -58,6 +66,29 @@ class Handler(BaseHTTPRequestHandler):
             return self.reply(200, "application/json", json.dumps(response({"tools": tools})))
         if method == "broken":
             return self.reply(500, "text/plain", "oops")
+        if method == "elicit":
+            # Asks in the stream of the response, and answers when it has the input.
+            question = f"elicit-{id_}"
+            request = {"jsonrpc": "2.0", "id": question, "method": "elicitation/create", "params": params["request"]}
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Connection", "close")
+            self.end_headers()
+            self.wfile.write(f"data: {json.dumps(request)}\n\n".encode())
+            self.wfile.flush()
+            with ANSWERED:
+                ANSWERED.wait_for(lambda: question in ANSWERS)
+            self.wfile.write(f"data: {json.dumps(response({'given': ANSWERS[question]}))}\n\n".encode())
+            self.close_connection = True
+            return None
+        if method == "tools/call" and params["name"] == "form" and "inputResponses" not in params:
+            schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+            form = {"method": "elicitation/create", "params": {"message": "Who are you?", "requestedSchema": schema}}
+            result = {"resultType": "input_required", "requestState": "1", "inputRequests": {"q": form}}
+            return self.reply(200, "application/json", json.dumps(response(result)))
+        if method == "tools/call" and params["name"] == "form":
+            result = {"content": [{"type": "text", "text": json.dumps(params["inputResponses"])}]}
+            return self.reply(200, "application/json", json.dumps(response(result)))
         if method == "tools/call":
             log_notification = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "working"}}
             result = response({"content": [{"type": "text", "text": params["name"] + " done"}]})

@@ -4,6 +4,7 @@ mod child_process;
 mod hostile;
 mod input;
 mod kill;
+mod personal_hub;
 mod questions;
 mod support;
 mod transparency;

@@ -13,6 +13,8 @@ use testing::hub::HubProcess;
 use testing::messages::{REPLY_CAPABILITIES, confirmation_reply, short_type};
 use testing::websocket::WebSocketClient;
 
+use crate::personal_hub::User;
+
 /// A trust file that trusts the annotations of the server `files`.
 pub(super) const TRUST: &str = "[servers.files]\nannotations = true\n";
 
@@ -52,8 +54,28 @@ impl Gate {
         // A port on which nothing listens.
         let url =
             hub.map_or_else(|| "http://127.0.0.1:1".to_owned(), |hub| format!("http://{}", hub.address));
+        let arguments = [&["--hub", &url], arguments].concat();
+        Self::start_command_as(folder, &arguments, server, |_| {})
+    }
+
+    /// Starts a gate that must find the personal hub of this user by itself.
+    pub(super) fn start_for_user(user: &User) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/server.py");
+        let log = folder.path().join("seen").to_str().unwrap().to_owned();
+        Self::start_command_as(folder, &[], &["python3", "-u", script, &log], |command| {
+            user.configure(command);
+        })
+    }
+
+    fn start_command_as(
+        folder: TempDir,
+        arguments: &[&str],
+        server: &[&str],
+        configure: impl FnOnce(&mut Command),
+    ) -> Self {
         let mut command = Command::new(binary());
-        command.args(["mcp", "--name", "files", "--hub", &url]).args(arguments);
+        command.args(["mcp", "--name", "files"]).args(arguments);
         if !server.is_empty() {
             command.arg("--").args(server);
         }
@@ -61,6 +83,7 @@ impl Gate {
             .env("XDG_DATA_HOME", folder.path().join("data"))
             .env_remove("SAYSO_URL")
             .env_remove("SAYSO_TOKEN");
+        configure(&mut command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let timer = KillTimer::start(child.id());

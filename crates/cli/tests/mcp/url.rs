@@ -40,18 +40,33 @@ impl HttpServer {
     }
 }
 
-impl Drop for HttpServer {
-    fn drop(&mut self) {
+impl HttpServer {
+    fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
 fn start_gate(hub: &HubProcess, server_folder: &tempfile::TempDir) -> (Gate, HttpServer) {
+    start_gate_with(hub, server_folder, &[])
+}
+
+fn start_gate_with(
+    hub: &HubProcess,
+    server_folder: &tempfile::TempDir,
+    options: &[&str],
+) -> (Gate, HttpServer) {
     let server = HttpServer::start(server_folder);
     let folder = tempfile::tempdir().unwrap();
     let trust = Gate::write_trust(&folder, TRUST);
-    let gate = Gate::start_command(folder, Some(hub), &["--trust", &trust, "--url", &server.url], &[]);
+    let arguments = [&["--trust", &trust, "--url", &server.url], options].concat();
+    let gate = Gate::start_command(folder, Some(hub), &arguments, &[]);
     (gate, server)
 }
 
@@ -123,4 +138,105 @@ fn a_server_that_cannot_be_reached_is_an_error_for_the_host() {
     assert_eq!(answer["error"]["code"], -32000, "{answer}");
     let output = testing::cli::run_sayso(&["mcp", "--url", "ftp://example.com"], "");
     assert_eq!(output.exit_code, 2, "{}", output.stderr);
+}
+
+#[test]
+fn a_hub_that_is_killed_during_a_question_means_no_for_a_server_behind_a_url() {
+    let mut hub = HubProcess::start_in_memory();
+    let mut listener = Listener::connect(&hub);
+    let folder = tempfile::tempdir().unwrap();
+    let (mut gate, server) = start_gate(&hub, &folder);
+    gate.call(1, "write", &json!({}));
+    listener.question();
+    hub.kill();
+    // Other messages still pass while the gate looks for the hub.
+    gate.sync();
+    let answer = gate.answer(1);
+    assert!(refusal(&answer).contains("hub could not be reached"), "{answer}");
+    gate.sync();
+    assert!(server.seen_calls().is_empty());
+}
+
+#[test]
+fn a_gate_that_is_killed_during_a_question_sends_nothing_to_a_url_even_after_a_yes() {
+    let hub = HubProcess::start_in_memory();
+    let mut listener = Listener::connect(&hub);
+    let folder = tempfile::tempdir().unwrap();
+    let (mut gate, server) = start_gate(&hub, &folder);
+    gate.call(1, "write", &json!({}));
+    let question = listener.question();
+    gate.sync();
+    gate.kill();
+    listener.reply(&question, "accept");
+    listener.wait_for("state.changed");
+    assert!(server.seen_calls().is_empty());
+}
+
+#[test]
+fn a_server_behind_a_url_that_is_killed_during_a_question_is_an_error_after_the_yes() {
+    let hub = HubProcess::start_in_memory();
+    let mut listener = Listener::connect(&hub);
+    let folder = tempfile::tempdir().unwrap();
+    let (mut gate, mut server) = start_gate(&hub, &folder);
+    gate.list_tools();
+    gate.call(1, "write", &json!({}));
+    let question = listener.question();
+    server.kill();
+    listener.reply(&question, "accept");
+    let answer = gate.answer(1);
+    assert_eq!(answer["error"]["code"], -32000, "{answer}");
+    assert_eq!(listener.wait_for("tool.completed")["status"], "error");
+    assert!(server.seen_calls().is_empty());
+    // The yes was for that call only: the next identical one is asked about.
+    gate.call(2, "write", &json!({}));
+    listener.answer("reject");
+    refusal(&gate.answer(2));
+}
+
+#[test]
+fn an_elicitation_of_a_server_behind_a_url_can_be_answered_by_a_listener() {
+    let hub = HubProcess::start_in_memory();
+    let mut listener = Listener::connect(&hub);
+    let folder = tempfile::tempdir().unwrap();
+    let (mut gate, _server) = start_gate_with(&hub, &folder, &["--elicit"]);
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
+    let request = json!({"message": "Who are you?", "requestedSchema": schema});
+    let elicit =
+        |id: u32| json!({"jsonrpc": "2.0", "id": id, "method": "elicit", "params": {"request": request}});
+    gate.send(&elicit(1));
+    assert_eq!(gate.next()["method"], "elicitation/create");
+    let question = listener.clarify(&json!(true));
+    assert!(question["question"].as_str().unwrap().contains("Who are you?"), "{question}");
+    listener.clarify(&json!("Ana"));
+    let given = json!({"action": "accept", "content": {"name": "Ana"}});
+    assert_eq!(gate.answer(1)["result"]["given"], given);
+    // If the host answers first, the question is withdrawn.
+    gate.send(&elicit(2));
+    listener.wait_for("awaiting.clarification");
+    gate.send(&json!({"jsonrpc": "2.0", "id": "elicit-2", "result": {"action": "decline"}}));
+    assert_eq!(gate.answer(2)["result"]["given"], json!({"action": "decline"}));
+    listener.wait_for("state.changed");
+}
+
+#[test]
+fn input_that_a_server_behind_a_url_needs_can_be_given_by_a_listener() {
+    let hub = HubProcess::start_in_memory();
+    let mut listener = Listener::connect(&hub);
+    let folder = tempfile::tempdir().unwrap();
+    let (mut gate, server) = start_gate_with(&hub, &folder, &["--elicit"]);
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
+    let params = json!({"name": "form", "arguments": {}, "_meta": meta});
+    gate.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}));
+    listener.answer("accept");
+    listener.clarify(&json!(true));
+    listener.clarify(&json!("Ana"));
+    let answer = gate.answer(1);
+    let given: Value =
+        serde_json::from_str(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(given, json!({"q": {"action": "accept", "content": {"name": "Ana"}}}));
+    // Both requests have the headers of the newer protocol.
+    let seen = server.seen();
+    let calls: Vec<_> = seen.iter().filter(|seen| seen["body"]["method"] == "tools/call").collect();
+    assert_eq!(calls.len(), 2);
+    assert!(calls.iter().all(|call| call["headers"]["mcp-name"] == "form"), "{calls:?}");
 }

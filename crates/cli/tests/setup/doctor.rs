@@ -166,7 +166,18 @@ fn broken_configurations_are_problems() {
     home.write(".claude/settings.json", &settings);
     expect("Claude Code: disableAllHooks switches all hooks off.");
     home.add_program("claude", "echo 2.1.197");
-    expect("Claude Code: Claude Code 2.1.197 can only be advised");
+    expect(
+        "Claude Code: If sayso cannot run, Claude Code 2.1.197 makes the call anyway, and you do not hear it.",
+    );
+
+    assert_eq!(home.run(&["setup", "gemini"]).exit_code, 0);
+    let settings = home.read(".gemini/settings.json");
+    home.write(".gemini/settings.json", &settings.replace("86400000", "599000"));
+    expect(
+        "Gemini CLI: the timeout of the hooks for BeforeTool is too short. When it is over, Gemini CLI makes",
+    );
+    home.write(".gemini/settings.json", &settings.replace("86400000", "600000"));
+    assert!(!home.run(&["doctor"]).stdout.contains("too short"));
 
     assert_eq!(home.run(&["setup", "codex"]).exit_code, 0);
     expect("Codex: the hooks are not trusted yet, so Codex skips them.");
@@ -223,6 +234,7 @@ fn doctor_says_what_cannot_be_gated() {
         ("claude", "Claude Code", "starts without these hooks if you use --bare"),
         ("codex", "Codex", "`codex exec` never asks for permission"),
         ("gemini", "Gemini CLI", "In ACP mode, which editors use, Gemini CLI calls no hooks"),
+        ("gemini", "Gemini CLI", "waits without end if nobody can be asked"),
         ("opencode", "opencode", "`opencode run` rejects opencode's own permission questions"),
         ("vscode", "VS Code", "Hooks are a preview feature"),
         ("cursor", "Cursor", "do not know failClosed"),
@@ -235,9 +247,12 @@ fn doctor_says_what_cannot_be_gated() {
         assert!(!has_limit(&notes()), "{harness}");
         assert_eq!(home.run(&["setup", harness]).exit_code, 0);
         assert!(has_limit(&notes()), "{harness}: {}", notes());
+        assert_eq!(home.run(&["setup", harness, "--remove"]).exit_code, 0);
     }
     assert_eq!(home.run(&["setup", "codex", "--gate", "risky"]).exit_code, 0);
     assert!(!notes().contains("`codex exec` never asks"));
+    assert_eq!(home.run(&["setup", "gemini", "--required"]).exit_code, 0);
+    assert!(!notes().contains("waits without end"));
 }
 
 #[test]

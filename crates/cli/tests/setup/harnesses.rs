@@ -96,13 +96,13 @@ fn each_harness_gets_hooks_in_its_own_dialect() {
                 let call = &document["hooks"]["PreToolUse"][0];
                 assert_eq!(
                     *call,
-                    json!({"hooks": [{"type": "command", "command": refusing, "timeout": 600}]})
+                    json!({"hooks": [{"type": "command", "command": refusing, "timeout": 86_400}]})
                 );
                 // Without an answer to its own request, Codex shows its dialog.
-                json!({"hooks": [{"type": "command", "command": line, "timeout": 600}]})
+                json!({"hooks": [{"type": "command", "command": line, "timeout": 86_400}]})
             }
             "gemini" => {
-                json!({"hooks": [{"name": "sayso", "type": "command", "command": refusing, "timeout": 600_000}]})
+                json!({"hooks": [{"name": "sayso", "type": "command", "command": refusing, "timeout": 86_400_000}]})
             }
             "cursor" => json!({"command": line, "timeout": 600, "failClosed": true}),
             _ => json!({"type": "command", "command": line, "timeout": 600}),
@@ -264,13 +264,13 @@ fn setup_says_what_a_version_cannot_do() {
     let home = Home::new();
     assert!(home.run(&["setup", "claude"]).stdout.contains("Claude Code was not found on the path"));
     for (printed, expected, is_old) in [
-        ("2.1.197 (Claude Code)", "Claude Code 2.1.197 can only be advised", true),
+        ("2.1.197 (Claude Code)", "Claude Code 2.1.197 makes the call anyway, and you do not hear it.", true),
         ("2.1.295 (Claude Code)", "Claude Code 2.1.295 is installed", false),
     ] {
         home.add_program("claude", &format!("echo '{printed}'"));
         let output = home.run(&["setup", "claude"]);
         assert!(output.stdout.contains(expected), "{}", output.stdout);
-        assert_eq!(output.stdout.contains("can only be advised"), is_old);
+        assert_eq!(output.stdout.contains("makes the call anyway"), is_old);
         assert!(output.stdout.contains("--bare"));
     }
     // This version would start sayso without its arguments, and block every call.
@@ -284,14 +284,34 @@ fn setup_says_what_a_version_cannot_do() {
     for (harness, arguments, expected) in [
         ("codex", &[][..], "type /hooks"),
         ("codex", &[], "`codex exec` never asks"),
+        ("codex", &[], "types into a program that is already running"),
+        ("cursor", &[], "File changes in Cursor are only heard."),
         ("gemini", &[], "In ACP mode"),
+        ("gemini", &[], "does not pass its own permission questions to hooks"),
+        ("gemini", &[], "With -p, Gemini CLI waits without end"),
         ("opencode", &[], "`opencode run` rejects"),
+        ("opencode", &[], "`opencode --pure` runs no plugins"),
         ("vscode", &[], "chat.hookFilesLocations"),
     ] {
         let output = home.run(&[&["setup", harness], arguments].concat());
         assert!(output.stdout.contains(expected), "{harness}: {}", output.stdout);
     }
-    assert!(!home.run(&["setup", "codex", "--gate", "all"]).stdout.contains("`codex exec` never asks"));
+    for (arguments, unexpected) in [
+        (["setup", "codex", "--gate=all"], "`codex exec` never asks"),
+        (["setup", "gemini", "--required"], "waits without end"),
+    ] {
+        let output = home.run(&arguments).stdout;
+        assert!(!output.contains(unexpected), "{output}");
+    }
+    home.add_program("claude", "echo '2.1.325 (Claude Code)'");
+    for (gate, is_expected) in [("requests", true), ("risky", false), ("all", false)] {
+        let output = home.run(&["setup", "claude", "--gate", gate]).stdout;
+        assert_eq!(
+            output.contains("in the mode bypassPermissions without any check"),
+            is_expected,
+            "{output}"
+        );
+    }
 }
 
 #[test]

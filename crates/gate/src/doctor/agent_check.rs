@@ -72,6 +72,12 @@ fn check_hooks(
     if !state.missing.is_empty() {
         problems.push(format!("{name}: hooks are missing for {}. {repair}.", state.missing.join(", ")));
     }
+    if !state.too_short.is_empty() {
+        problems.push(format!(
+            "{name}: the timeout of the hooks for {} is too short. When it is over, {harness} makes the call without your yes. {repair}.",
+            state.too_short.join(", ")
+        ));
+    }
     problems.extend(program_problems(doctor, &name, &repair, &state.programs));
     problems.extend(switched_off(doctor, harness, scope, &name, &state));
     if let Some(problem) = version_problem(harness, version) {
@@ -88,7 +94,7 @@ fn check_hooks(
         findings.push(Finding::ok(format!("{name} is set up, in {}.{version}", file.display())));
     }
     findings.extend(other_copies(doctor, &name, &repair, &state.programs));
-    let limits = limits(harness, state.gate.as_deref());
+    let limits = limits(harness, state.gate.as_deref(), state.is_required);
     findings.extend(limits.into_iter().map(|limit| Finding::note(format!("{name}: {limit}"))));
     findings
 }

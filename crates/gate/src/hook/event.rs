@@ -261,7 +261,7 @@ fn read_call(harness: Harness, name: &str, root: &JsonValue<'_>) -> Option<ToolC
         let hash = Digest::of(input.source().as_bytes()).to_string();
         write_object(|out| out.key("input_hash").text(&hash))
     };
-    let (working, project) = (working_folder(root), project_folder(harness));
+    let (working, project) = (working_folder(root), project_folder(harness, root));
     let folders = Folders { working: working.as_deref(), project: project.as_deref() };
     let assessment = risk::assess(&tool, &arguments, folders);
     Some(ToolCall { tool, id, input, digest, bound_arguments, assessment })
@@ -291,9 +291,22 @@ fn working_folder(root: &JsonValue<'_>) -> Option<String> {
     given.or_else(|| Some(root.member("workspace_roots")?.items().next()?.text()?.into_owned()))
 }
 
-/// The folder in which the harness was started. Claude Code keeps the folder that one command changes to for the next one.
-fn project_folder(harness: Harness) -> Option<String> {
-    std::env::var("CLAUDE_PROJECT_DIR").ok().filter(|_| harness == Harness::Claude)
+/// Returns the folder in which the harness was started. Returns `None` also if it is not certain that a command is executed in
+/// [`working_folder`].
+fn project_folder(harness: Harness, root: &JsonValue<'_>) -> Option<String> {
+    match harness {
+        // Claude Code keeps the folder that one command changes to for the next one.
+        Harness::Claude => std::env::var("CLAUDE_PROJECT_DIR").ok(),
+        // The event has the folder of the command, which the model chooses. The hook is started in the folder of the session.
+        Harness::Codex => std::env::current_dir().ok()?.into_os_string().into_string().ok(),
+        // The event has the folder of the session. A call in another folder has an argument that says so.
+        Harness::Gemini | Harness::OpenCode => first_text(root, &["cwd"]),
+        Harness::Cursor if first_text(root, &["cwd"]).is_some_and(|folder| !folder.is_empty()) => {
+            Some(root.member("workspace_roots")?.items().next()?.text()?.into_owned())
+        }
+        // A terminal keeps its folder, which the event does not have.
+        Harness::Cursor | Harness::VsCode => None,
+    }
 }
 
 fn first_text(root: &JsonValue<'_>, names: &[&str]) -> Option<String> {

@@ -7,6 +7,7 @@
 //! - `event`: reads an event.
 //! - `answer`: writes the answer in the harness's dialect.
 //! - `output`: prints exactly one answer, even after a panic or a signal.
+//! - `watchdog`: kills a hook that does not answer because it is suspended or hangs.
 //! - `hub_session`: requests to the hub. `session_store` keeps what the processes of one harness session share.
 //! - `narration`: the announcement of each event. `permission` asks about a call, `elicitation` asks for input.
 //!
@@ -22,7 +23,9 @@ mod narration;
 mod output;
 mod permission;
 mod session_store;
+mod watchdog;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -33,6 +36,7 @@ use answer::HookAnswer;
 use event::{EventKind, HookEvent};
 pub use harness::{Gate, Harness};
 use hub_session::{Hook, HubAccess};
+pub use watchdog::watch;
 
 /// The plugin that `sayso setup opencode` installs. It calls `sayso hook opencode` for each event.
 pub const OPENCODE_PLUGIN: &str = include_str!("opencode_plugin.js");
@@ -61,11 +65,14 @@ pub struct HookOptions {
     pub deadline: Option<Duration>,
     /// The folder for what the processes of one harness session share. `None` stands for the user's runtime folder.
     pub state_folder: Option<PathBuf>,
+    /// The command that runs [`watch`], without its arguments.
+    pub watchdog_command: Vec<OsString>,
 }
 
 /// Handles one event: reads it from standard input, and prints the answer on standard output. Returns the exit code.
 pub fn run(options: HookOptions, started_at: Instant) -> u8 {
     output::answer_on_panic();
+    watchdog::arm_kill_timer(started_at + options.deadline());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else {
         return output::print(&options.unreadable_event(None));
@@ -118,6 +125,9 @@ async fn handle(options: HookOptions, started_at: Instant) -> u8 {
     output::set_fallback(failure(&event, "sayso hook failed"));
     panic_if_asked();
     let asks = is_gated || event.kind == EventKind::Elicitation;
+    if asks && watchdog::start(&options.watchdog_command, harness, deadline).is_err() {
+        return output::print(&failure(&event, "sayso could not start its watchdog"));
+    }
     let mut hook = Hook::new(HubAccess::find(&options), event, gate, started_at, give_up_at);
     let interrupted = async {
         tokio::select! {

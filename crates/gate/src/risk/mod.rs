@@ -53,7 +53,7 @@ impl Assessment {
     }
 }
 
-/// The folders in which a call is made. Each is `None` if it is not known.
+/// The folders in which a call is made. Each is `None` if it is not known for certain; then `git` is risky.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Folders<'a> {
     /// The working folder. An agent can change it.
@@ -71,8 +71,8 @@ pub struct Folders<'a> {
 ///     let input = seal::json::write_object(|writer| writer.key("command").text(command));
 ///     assess("Bash", &OwnedDoc::read(&input).unwrap().doc().root(), Folders::default()).class
 /// };
-/// assert_eq!(class("git status | head"), RiskClass::Harmless);
-/// assert_eq!(class("git status; rm -r build"), RiskClass::Irreversible);
+/// assert_eq!(class("grep -r main src | head"), RiskClass::Harmless);
+/// assert_eq!(class("grep -r main src; rm -r build"), RiskClass::Irreversible);
 /// assert_eq!(class("mkdir a"), RiskClass::Risky);
 /// ```
 pub fn assess(tool: &str, input: &JsonValue<'_>, folders: Folders<'_>) -> Assessment {
@@ -84,11 +84,6 @@ pub fn assess(tool: &str, input: &JsonValue<'_>, folders: Folders<'_>) -> Assess
         Some(command) => shell::assess(&command, folders),
         None => tools::assess(tool, input, folders.working),
     }
-}
-
-/// Classifies a shell command.
-pub fn assess_command(command: &str) -> Assessment {
-    shell::assess(command, Folders::default())
 }
 
 /// Tools that run a shell command.

@@ -9,6 +9,11 @@ use super::*;
 mod against_bash;
 mod evasions;
 
+/// Judges a shell command in a project without a repository.
+fn assess_command(command: &str) -> Assessment {
+    shell::assess(command, Folders { working: Some("/"), project: Some("/") })
+}
+
 fn folders(working: Option<&str>) -> Folders<'_> {
     Folders { working, project: None }
 }

@@ -10,6 +10,9 @@ pub use crate::hook::Harness;
 
 /// How long a harness waits for a hook that asks a person, in seconds. `sayso hook` answers before that.
 pub const GATE_TIMEOUT_SECONDS: u32 = 600;
+/// The same for a harness that makes the call when this time is over. `sayso hook` and its watchdog end the hook much earlier, except
+/// if the harness itself is suspended with its hooks. Gemini CLI cannot wait longer than 24 days.
+const OPEN_TIMEOUT_SECONDS: u32 = 24 * 60 * 60;
 /// How long a harness waits for a hook that only narrates, in seconds.
 const NARRATION_TIMEOUT_SECONDS: u32 = 30;
 
@@ -46,7 +49,7 @@ pub(crate) enum HookLayout {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HookEvent {
     pub(crate) name: &'static str,
-    is_gate: bool,
+    pub(crate) is_gate: bool,
 }
 
 const fn gate(name: &'static str) -> HookEvent {
@@ -181,7 +184,11 @@ impl Harness {
 
     /// Returns the hook for an event, in the harness's dialect.
     pub(crate) fn hook(self, event: HookEvent, words: &[String]) -> Json {
-        let seconds = if event.is_gate { GATE_TIMEOUT_SECONDS } else { NARRATION_TIMEOUT_SECONDS };
+        let seconds = match self {
+            _ if !event.is_gate => NARRATION_TIMEOUT_SECONDS,
+            Self::Codex | Self::Gemini => OPEN_TIMEOUT_SECONDS,
+            _ => GATE_TIMEOUT_SECONDS,
+        };
         let line = || {
             let line = join_words(words.iter().map(String::as_str));
             // These harnesses make a call whose hook fails, unless it fails with exit code 2 and a reason.

@@ -12,6 +12,9 @@ use super::jsonc::{
     split_byte_order_mark, to_range,
 };
 
+/// How much longer than the deadline of its hook a harness must wait, in seconds. A hook that hangs is killed after one of them.
+const ANSWER_SECONDS: u64 = 5;
+
 /// Which hooks of sayso a configuration contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HookState {
@@ -23,6 +26,10 @@ pub struct HookState {
     pub programs: Vec<String>,
     /// Which calls they gate, if an option says so.
     pub gate: Option<String>,
+    /// Whether they refuse calls if nobody can be asked.
+    pub is_required: bool,
+    /// Events whose hook asks a person for longer than the harness waits, although it then makes the call.
+    pub too_short: Vec<String>,
     /// Whether the configuration switches all hooks off.
     pub is_disabled: bool,
 }
@@ -88,6 +95,11 @@ pub(crate) fn inspect(harness: Harness, text: &str) -> Result<HookState, String>
         list.push(event.name.to_owned());
         for hook in found {
             let words = command_words(&hook).unwrap_or_default();
+            state.is_required = words.iter().any(|word| word == "--required");
+            // After a permission request that took too long, the harness asks by itself.
+            if event.is_gate && event.name != "PermissionRequest" && is_too_short(harness, &hook, &words) {
+                state.too_short.push(event.name.to_owned());
+            }
             state.gate = words.iter().skip_while(|word| *word != "--gate").nth(1).cloned();
             if let Some(program) = words.into_iter().next()
                 && !state.programs.contains(&program)
@@ -97,6 +109,23 @@ pub(crate) fn inspect(harness: Harness, text: &str) -> Result<HookState, String>
         }
     }
     Ok(state)
+}
+
+/// Returns whether a harness that makes a call when the timeout of its hook is over waits less than the deadline of the hook.
+fn is_too_short(harness: Harness, hook: &Json, words: &[String]) -> bool {
+    let second = match harness {
+        Harness::Codex => 1,
+        Harness::Gemini => 1000,
+        _ => return false,
+    };
+    let given = words.iter().skip_while(|word| *word != "--deadline").nth(1);
+    let deadline = given.and_then(|seconds| seconds.parse().ok());
+    let deadline = deadline.unwrap_or_else(|| harness.default_deadline().as_secs());
+    let timeout = match hook.member("timeout") {
+        Some(Json::Number(number)) => number.parse().unwrap_or(0),
+        _ => 0,
+    };
+    timeout < (deadline + ANSWER_SECONDS) * second
 }
 
 /// Returns whether an administrator's settings for Claude Code forbid users' hooks.

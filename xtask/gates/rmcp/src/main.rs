@@ -1,4 +1,4 @@
-//! rmcp, the official Rust SDK, as an MCP host through `sayso mcp`. Started by `cargo xtask gates --only mcp`.
+//! rmcp, the official Rust SDK, as an MCP host through `sayso mcp`. Started by `cargo xtask gates --only rmcp`.
 //!
 //! Usage: `rmcp-host legacy|modern SAYSO HUB_URL SERVER…`. For `legacy` (initialize, up to 2025-11-25) the server is server-everything, for
 //! `modern` (2026-07-28) it is `py_modern.py serve`. With the environment variable `EXPECT=refused`, the gated call must be refused.

@@ -3,10 +3,13 @@
 mod answers;
 mod any_input;
 mod failures;
+mod git_folders;
 mod kill;
 mod narration;
 mod sessions;
 mod transcripts;
+#[cfg(target_os = "linux")]
+mod watchdog;
 
 use std::io::Write as _;
 use std::process::{Child, Command, Stdio};

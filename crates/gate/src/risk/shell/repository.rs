@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 
 use crate::risk::Folders;
 
-/// Whether git, run in the working folder, uses the project's repository. Also true if one of the two folders is not known.
+/// Whether git, run in the working folder, uses the project's repository. False if one of the two folders is not known.
 pub(super) fn is_of_project(folders: Folders<'_>) -> bool {
-    let Some(working) = folders.working.map(Path::new) else { return true };
-    let Ok(working) = working.canonicalize() else { return false };
+    let (Some(working), Some(project)) = (folders.working, folders.project) else { return false };
+    let Ok(working) = Path::new(working).canonicalize() else { return false };
     let Ok(repository) = find(&working) else { return false };
-    let Some(project) = folders.project.map(Path::new) else { return true };
-    project.canonicalize().is_ok_and(|project| find(&project) == Ok(repository))
+    Path::new(project).canonicalize().is_ok_and(|project| find(&project) == Ok(repository))
 }
 
 /// A folder that git would use as a repository although it is not named `.git`. A checked-out project can contain one.
