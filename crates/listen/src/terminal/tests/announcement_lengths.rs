@@ -89,7 +89,8 @@ fn the_measured_questions_are_those_of_the_demo_and_the_hook() {
     for texts in TRANSLATIONS.iter().filter(|texts| !texts[0].starts_with("Pay the bill")) {
         for (text, amount) in texts.iter().zip(["20 euros", "20 euros", "20"]) {
             let placeholder = if amount == "20" { "{amount}" } else { "{euros}" };
-            let template = text.replace(amount, placeholder).replace("Ben", "{recipient}").replace(": rm", ": {}");
+            let template =
+                text.replace(amount, placeholder).replace("Ben", "{recipient}").replace(": rm", ": {}");
             assert!([demo, hook].iter().any(|source| source.contains(&template)), "{template}");
         }
     }
@@ -291,8 +292,10 @@ fn no_announcement_takes_more_than_12_seconds() {
 /// Returns how long the sound of a text is, in seconds. espeak-ng computes the sound without playing it, so the load of the machine does not
 /// matter. Returns `None` without a voice for the language.
 fn sound_seconds(text: &str, language: &str) -> Option<f64> {
-    let output =
-        Command::new("espeak-ng").args(["-v", language, "-s", "175", "--stdout", "--", text]).output().unwrap();
+    let output = Command::new("espeak-ng")
+        .args(["-v", language, "-s", "175", "--stdout", "--", text])
+        .output()
+        .unwrap();
     // 22,050 samples of two bytes are one second.
     output.status.success().then(|| f64::from(u32::try_from(output.stdout.len()).unwrap()) / 44_100.0)
 }
