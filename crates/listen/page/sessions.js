@@ -62,6 +62,7 @@ export class Sessions {
     if (hasEnded) {
       this.#listed.delete(session.id);
       if (this.#waiting.delete(session.id)) this.#attach(card);
+      else this.#moveDown(card.element);
       this.#removeOldest();
       this.#listNext();
     }
@@ -83,8 +84,24 @@ export class Sessions {
   #attach(card) {
     if (card.isOpen) this.#listed.add(card.session.id);
     const parent = this.#parentOf(card.session);
-    if (parent === undefined) this.#list.prepend(card.element);
+    if (parent === undefined) this.#place(card);
     else parent.addChild(card);
+  }
+
+  /** Puts a card at its place in the list: the newest session that is at work comes first, then the one that has ended last. */
+  #place(card) {
+    const others = [...this.#list.children].filter((one) => one !== card.element);
+    const next = isAtWork(card.element) ? others[0] : others.find((one) => !isAtWork(one));
+    if (next === undefined) this.#list.append(card.element);
+    else next.before(card.element);
+  }
+
+  /** Moves the card of a session that has ended, together with the sessions that it started, below those that are at work. A card with the focus stays. */
+  #moveDown(element) {
+    const card = element.closest("#session-list > .session");
+    if (card === null || isAtWork(card) || card.contains(document.activeElement)) return;
+    const next = [...this.#list.children].slice([...this.#list.children].indexOf(card) + 1);
+    if (next.some(isAtWork)) this.#place({ element: card });
   }
 
   #listNext() {
@@ -116,4 +133,9 @@ export class Sessions {
     // The sessions that this one started stay.
     card.element.replaceWith(...card.element.querySelectorAll(":scope > .children > li"));
   }
+}
+
+/** Whether a session, or one that it started, has not ended. */
+function isAtWork(element) {
+  return [element, ...element.querySelectorAll(".session")].some(({ dataset }) => ["working", "waiting"].includes(dataset.state));
 }
