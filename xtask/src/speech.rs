@@ -14,7 +14,7 @@ pub(crate) fn run(log: &StageLog) -> StageResult {
         return unavailable(reason);
     }
     let mut lengths = test_programs::unit_test_command(log, "listen")?;
-    lengths.args(["--ignored", "--nocapture", "measure_with_espeak"]);
+    lengths.args(["--ignored", "--nocapture", "_with_espeak"]);
     test_programs::run_selected(log, &mut lengths)?;
     let mut tests = test_programs::test_command(log, "speech")?;
     tests.args(["--ignored", "--nocapture", "--test-threads=1"]);

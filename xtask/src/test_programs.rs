@@ -174,18 +174,16 @@ fn find(log: &StageLog, name: &str, kind: ProgramKind) -> Result<PathBuf, String
         });
         program.map(|program| program.path.clone()).ok_or_else(|| format!("cargo built no `{name}`"))
     };
-    match BUILT_PROGRAMS.get() {
-        Some(all) => path_in(all),
-        // Building a test of the crate `cli` also builds the binary.
-        None => {
-            let targets: &[&str] = match kind {
-                ProgramKind::Executable => &["--test", "rules"],
-                ProgramKind::IntegrationTests => &["--test", name],
-                ProgramKind::UnitTests => &["--lib"],
-            };
-            path_in(&build_programs(log, targets)?)
-        }
+    if let Some(all) = BUILT_PROGRAMS.get() {
+        return path_in(all);
     }
+    let targets: &[&str] = match kind {
+        // Building a test of the crate `cli` also builds the binary.
+        ProgramKind::Executable => &["--test", "rules"],
+        ProgramKind::IntegrationTests => &["--test", name],
+        ProgramKind::UnitTests => &["--lib"],
+    };
+    path_in(&build_programs(log, targets)?)
 }
 
 fn build_programs(log: &StageLog, targets: &[&str]) -> Result<Vec<TestProgram>, String> {

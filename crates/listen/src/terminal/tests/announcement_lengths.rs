@@ -259,7 +259,7 @@ fn word_count(text: &str) -> usize {
 }
 
 /// Returns a column of a row of the table in the documentation.
-fn documented<'d>(document: &'d str, name: &str, column: usize) -> Option<&'d str> {
+pub(super) fn documented<'d>(document: &'d str, name: &str, column: usize) -> Option<&'d str> {
     let row = document.lines().find(|line| line.starts_with(&format!("| {name} |")))?;
     row.split('|').nth(column).map(str::trim)
 }
@@ -291,7 +291,7 @@ fn no_announcement_takes_more_than_12_seconds() {
 
 /// Returns how long the sound of a text is, in seconds. espeak-ng computes the sound without playing it, so the load of the machine does not
 /// matter. Returns `None` without a voice for the language.
-fn sound_seconds(text: &str, language: &str) -> Option<f64> {
+pub(super) fn sound_seconds(text: &str, language: &str) -> Option<f64> {
     let output = Command::new("espeak-ng")
         .args(["-v", language, "-s", "175", "--stdout", "--", text])
         .output()
