@@ -62,7 +62,7 @@ export class Sessions {
     if (hasEnded) {
       this.#listed.delete(session.id);
       if (this.#waiting.delete(session.id)) this.#attach(card);
-      else this.#moveDown(card.element);
+      this.#moveEnded();
       this.#removeOldest();
       this.#listNext();
     }
@@ -84,24 +84,17 @@ export class Sessions {
   #attach(card) {
     if (card.isOpen) this.#listed.add(card.session.id);
     const parent = this.#parentOf(card.session);
-    if (parent === undefined) this.#place(card);
+    if (parent === undefined) this.#list.prepend(card.element);
     else parent.addChild(card);
+    this.#moveEnded();
   }
 
-  /** Puts a card at its place in the list: the newest session that is at work comes first, then the one that has ended last. */
-  #place(card) {
-    const others = [...this.#list.children].filter((one) => one !== card.element);
-    const next = isAtWork(card.element) ? others[0] : others.find((one) => !isAtWork(one));
-    if (next === undefined) this.#list.append(card.element);
-    else next.before(card.element);
-  }
-
-  /** Moves the card of a session that has ended, together with the sessions that it started, below those that are at work. A card with the focus stays. */
-  #moveDown(element) {
-    const card = element.closest("#session-list > .session");
-    if (card === null || isAtWork(card) || card.contains(document.activeElement)) return;
-    const next = [...this.#list.children].slice([...this.#list.children].indexOf(card) + 1);
-    if (next.some(isAtWork)) this.#place({ element: card });
+  /** Moves the cards of sessions that have ended below those that are at work, the latest first. A card with the focus stays. */
+  #moveEnded() {
+    const cards = [...this.#list.children];
+    const lastAtWork = cards.findLast(isAtWork);
+    const isMisplaced = (card, index) => index < cards.indexOf(lastAtWork) && !isAtWork(card) && !card.contains(document.activeElement);
+    for (const card of cards.filter(isMisplaced)) lastAtWork.after(card);
   }
 
   #listNext() {
