@@ -202,8 +202,8 @@ pub(super) const SCENARIOS: [ScreenReaderScenario; 9] = [
         steps: &[],
         until: "left.",
         expectations: &[
-            // After the page has loaded, Orca in Firefox also reads the whole page, of which only the dialog is accessible. It does not
-            // if its option sayAllOnLoad is off.
+            // After the page has loaded, Orca may also read the whole page, of which only the dialog is accessible. It does not if its
+            // option sayAllOnLoad is off.
             AtLeastOnce("Question from local Send 5 euros to Ben."),
             AtLeastOnce("This cannot be undone: send, amount 5.00."),
             AtLeastOnce("left."),
