@@ -143,7 +143,7 @@ enum RowStatus {
     Proven,
     NotYet,
     NotTestable,
-    /// A permission that sayso does not use.
+    /// A permission that sayso does not use, or a duty of those who do something that sayso does not do.
     NothingRequired,
 }
 
@@ -226,10 +226,16 @@ fn generate_page() -> Result<String, String> {
     for row in &rows {
         let Some((status, evidence)) = evidence.get(row.id.as_str()) else { continue };
         *counts.entry((row.kind, *status)).or_default() += 1;
-        let requirement = row.requirement.replace('|', "\\|").replace('<', "&lt;");
-        let RequirementRow { id, level, role, kind, .. } = row;
-        let kind = kind.name();
-        let _ = writeln!(table, "| {id} | {level} | {role} | {kind} | {requirement} | {evidence} |");
+        // The original list refers to a list of conflicts, which is in docs/decisions.md now.
+        let requirement =
+            row.requirement.replace('|', "\\|").replace('<', "&lt;").replace("(see conflicts: ", "(");
+        let RequirementRow { id, level, role, conformance, kind, .. } = row;
+        let (kind, conformance) =
+            (kind.name(), conformance.map_or("–".to_owned(), |conformance| conformance.to_string()));
+        let _ = writeln!(
+            table,
+            "| {id} | {level} | {role} | {conformance} | {kind} | {requirement} | {evidence} |"
+        );
     }
     for (_, test) in OWN_MESSAGES {
         faults.extend(find_cited(test, &test_lookup::find).err());
@@ -247,8 +253,9 @@ fn generate_page() -> Result<String, String> {
 Every requirement of AAEP, with our numbering, and the evidence that it is met. `cargo xtask conformance` generates this page
 from `{TABLE}` and the rules in `crates/aaep/src/rule`. CI fails when it is stale.
 
-An `s` after the section number marks a requirement that comes from the published schema. The levels and sentences follow our
-original list of requirements. The sentence states the requirement in full; the level does not negate it. `none` in a sentence is a value of `coalesce_hint`, and
+An `s` after the section number marks a requirement that comes from the published schema. The columns \"strength\", \"role\" and \"level\" and the sentences
+follow our original list of requirements. The sentence states the requirement in full; the strength does not negate it. The level is the first of AAEP's three levels of conformance
+(§9) that includes the requirement; a dash means that no level does. `none` in a sentence is a value of `coalesce_hint`, and
 \"text only, not enforced\" means that the specification's text states the requirement and the published schema does not express it.
 
 Each row has a kind, which says what can prove it. `cargo xtask conformance` fails if a row about behaviour has only a rule as
@@ -256,7 +263,7 @@ evidence, if a test does not exist or is not run, or if a row is listed twice.
 
 {}
 \"Proven by a rule\" means: `{CASES}` contains recordings that violate only that rule, and the real `sayso validate` reports
-it. If the rule is switched off, the same recordings are valid (`cargo xtask rules`). Rows of the kind `message` also apply to what
+it. If the rule is switched off, the same recordings are valid, or break only the rules that the case lists as `otherwise` (`cargo xtask rules`). Rows of the kind `message` also apply to what
 sayso sends:
 
 {own_messages}
@@ -264,11 +271,13 @@ sayso sends:
 The hub refuses an event that breaks a rule of the severity `error`. Rules that only cause a warning, such as the one about a missing
 summary, are up to the agent; the crate `sayso` follows them too.
 
-\"Not testable\" marks a requirement that no program can test. \"Not yet\" marks one that sayso does not meet, or that no test shows.
+\"Not testable\" marks a requirement that no program can test. \"Not yet\" marks one that sayso does not meet, or that no test shows. \"Nothing required\" marks
+a permission that sayso does not use, and a duty of those who do something that sayso does not do; the row says what ([decisions.md](decisions.md#implementation-decisions)
+says why). \"Overruled\" in a sentence means that another section of the specification decides.
 Rules without a row of their own settle contradictions in the specification, see [decisions.md](decisions.md): {}.
 
-| row | level | role | kind | requirement | evidence |
-|---|---|---|---|---|---|
+| row | strength | role | level | kind | requirement | evidence |
+|---|---|---|---|---|---|---|
 {table}",
         describe_counts(&counts),
         unlisted_rules.join(", ")
@@ -299,7 +308,10 @@ fn describe_level_row(
         .filter(|id| evidence.get(id).is_some_and(|(status, _)| *status == RowStatus::NotYet))
         .collect();
     Ok(if open.is_empty() {
-        (RowStatus::Proven, format!("proven: no row of level {level} or below is \"not yet\""))
+        let role = &row.role;
+        let parts =
+            format!("no MUST or MUST NOT row of the role {role} or both, and of level {level} or below,");
+        (RowStatus::Proven, format!("proven: {parts} is \"not yet\""))
     } else {
         (RowStatus::NotYet, format!("not yet: {}", open.join(", ")))
     })
@@ -340,6 +352,7 @@ struct Evidence<'r> {
     tests: Vec<&'r str>,
     not_yet: Option<&'r str>,
     not_testable: Option<&'r str>,
+    not_applicable: Option<&'r str>,
     is_unused_permission: bool,
 }
 
@@ -353,10 +366,11 @@ impl<'r> Evidence<'r> {
                 "test" => evidence.tests.push(rest),
                 "later" if !rest.is_empty() => evidence.not_yet = Some(rest),
                 "no" if !rest.is_empty() => evidence.not_testable = Some(rest),
+                "inapplicable" if !rest.is_empty() => evidence.not_applicable = Some(rest),
                 "unused" if rest.is_empty() => evidence.is_unused_permission = true,
                 _ => {
                     return Err(format!(
-                        "{item:?} is not evidence: rule, test FILE::NAME, later REASON, no REASON or unused"
+                        "{item:?} is not evidence: rule, test FILE::NAME, later REASON, no REASON, inapplicable REASON or unused"
                     ));
                 }
             }
@@ -404,6 +418,16 @@ fn describe_evidence(
         } else {
             Err("only a row of the kind `document` can be not testable, and then it has no other evidence"
                 .to_owned())
+        };
+    }
+    if let Some(reason) = evidence.not_applicable {
+        return if row.kind == RowKind::Permission || evidence.has_rule {
+            Err("a permission requires nothing anyway, and a rule applies to the messages of others"
+                .to_owned())
+        } else {
+            let related =
+                if proofs.is_empty() { String::new() } else { format!(" (related tests: {proofs})") };
+            Ok((RowStatus::NothingRequired, format!("nothing required: {reason}{related}")))
         };
     }
     if evidence.is_unused_permission {
@@ -512,6 +536,13 @@ mod tests {
         assert_eq!(judge(RowKind::Producer, "AAEP-0-0", "later not built"), Ok(RowStatus::NotYet));
         assert_eq!(judge(RowKind::Permission, "AAEP-0-0", "unused"), Ok(RowStatus::NothingRequired));
         assert!(judge(RowKind::Producer, "AAEP-0-0", "unused").is_err());
+        let inapplicable = "inapplicable sayso forwards nothing";
+        assert_eq!(judge(RowKind::Subscriber, "AAEP-0-0", inapplicable), Ok(RowStatus::NothingRequired));
+        let with_test = format!("{inapplicable}; test a.rs::b");
+        assert_eq!(judge(RowKind::Subscriber, "AAEP-0-0", &with_test), Ok(RowStatus::NothingRequired));
+        assert!(judge(RowKind::Permission, "AAEP-0-0", inapplicable).is_err());
+        assert!(judge(RowKind::Message, "AAEP-4.1-1", &format!("rule; {inapplicable}")).is_err());
+        assert!(judge(RowKind::Document, "AAEP-0-0", "inapplicable").is_err());
         assert!(judge(RowKind::Document, "AAEP-0-0", "no").is_err());
         assert!(judge(RowKind::Document, "AAEP-0-0", "shown by hand").is_err());
     }

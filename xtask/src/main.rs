@@ -40,7 +40,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   asp [check]          writes the diagram and tables of docs/asp.md, and docs/asp-vectors.json, or checks that they are up to date
   oracle               compares sayso with the schemas and fixtures that AAEP's authors published, if ../shared contains them
   interop              installs published AAEP clients and runs them against the hub
-  speech               installs speech-dispatcher and PulseAudio, and checks recordings of what sayso says through them
+  speech               installs speech-dispatcher and PulseAudio, measures how long announcements are, and checks recordings of what sayso says
   namespaces           installs iproute2, and runs two ASP nodes in two network namespaces; skipped without root
   patroni              installs Patroni and etcd, and runs a cluster whose database loses its primary
   braille              installs brltty and liblouis, and checks what `sayso listen --braille` shows on a virtual display

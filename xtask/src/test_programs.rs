@@ -138,7 +138,14 @@ pub(crate) fn test_command(log: &StageLog, name: &str) -> Result<Command, String
     Ok(command)
 }
 
-/// Runs a command of [`test_command`]. Fails if a test fails, or if none runs, because its name was changed.
+/// Returns a command that runs the unit tests of a library.
+pub(crate) fn unit_test_command(log: &StageLog, library: &str) -> Result<Command, String> {
+    let mut command = Command::new(find(log, library, ProgramKind::UnitTests)?);
+    command.current_dir(root().join("crates").join(library));
+    Ok(command)
+}
+
+/// Runs a command of [`test_command`] or [`unit_test_command`]. Fails if a test fails, or if none runs, because its name was changed.
 pub(crate) fn run_selected(log: &StageLog, tests: &mut Command) -> Result<(), String> {
     let output = tests.stdin(Stdio::null()).output().map_err(|error| format!("cannot run tests: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -167,14 +174,16 @@ fn find(log: &StageLog, name: &str, kind: ProgramKind) -> Result<PathBuf, String
         });
         program.map(|program| program.path.clone()).ok_or_else(|| format!("cargo built no `{name}`"))
     };
-    match BUILT_PROGRAMS.get() {
-        Some(all) => path_in(all),
-        // Building a test of the crate `cli` also builds the binary.
-        None => path_in(&build_programs(
-            log,
-            &["--test", if kind == ProgramKind::Executable { "rules" } else { name }],
-        )?),
+    if let Some(all) = BUILT_PROGRAMS.get() {
+        return path_in(all);
     }
+    let targets: &[&str] = match kind {
+        // Building a test of the crate `cli` also builds the binary.
+        ProgramKind::Executable => &["--test", "rules"],
+        ProgramKind::IntegrationTests => &["--test", name],
+        ProgramKind::UnitTests => &["--lib"],
+    };
+    path_in(&build_programs(log, targets)?)
 }
 
 fn build_programs(log: &StageLog, targets: &[&str]) -> Result<Vec<TestProgram>, String> {

@@ -63,15 +63,15 @@ impl HubArgs {
         self.certificate.apply(self.credentials.address(&self.url)?)
     }
 
-    /// Returns the URL at which agents connect to this hub.
-    pub(crate) fn agent_url(&self) -> Result<String, String> {
-        let url = complete_url(&self.url)?;
+    /// Returns the URL at which agents connect to this hub, which may be given.
+    pub(crate) fn agent_url(&self, given: Option<&str>) -> Result<String, String> {
+        let url = complete_url(given.unwrap_or(&self.url))?;
         Ok(match url.split_once("://") {
             Some(("ws", rest)) => format!("http://{rest}"),
             Some(("wss", rest)) => format!("https://{rest}"),
             Some(("grpc" | "grpcs", _)) => {
                 return Err(
-                    "agents cannot connect over gRPC; run `sayso check` with another address of the hub"
+                    "agents cannot connect over gRPC; give another address of the hub with --agent-url"
                         .to_owned(),
                 );
             }

@@ -70,17 +70,19 @@ export class Announcer {
       const parts = announcement.questionToken === undefined ? announcement.parts : this.#show(announcement.questionToken);
       if (parts !== undefined) {
         this.#queue.begin({ ...announcement, parts }, now);
-        this.#write(parts, announcement.critical === true);
+        this.#write(parts, announcement);
       }
     }
     const wakeAt = this.#queue.wakeAt(now);
     if (wakeAt !== undefined) this.#timer = setTimeout(() => this.#step(), Math.min(Math.max(wakeAt - now, 20), 60000));
   }
 
-  #write(parts, critical) {
+  /** Writes an announcement. Only the assertive region makes a screen reader stop what it is saying. */
+  #write(parts, { critical = false, cutsOff = false }) {
     const { polite, assertive } = this.#regions.at(-1);
-    const [region, other] = critical ? [assertive, polite] : [polite, assertive];
+    const [region, other] = critical || cutsOff ? [assertive, polite] : [polite, assertive];
     const paragraph = document.createElement("p");
+    if (cutsOff) paragraph.className = "calm";
     paragraph.append(...createSpans(parts));
     retireTexts(other);
     replaceText(region, paragraph);

@@ -88,16 +88,16 @@ export function toCapabilities(settings) {
   };
 }
 
-/** Sets up the button that shows and hides the settings. Escape also hides them. */
-export function setUpSettingsPanel() {
-  const [panel, button] = [byId("settings"), byId("settings-button")];
+/** Sets up the button that shows and hides a panel: `settings` or `help`. Escape also hides it. */
+export function setUpPanel(name) {
+  const [panel, button] = [byId(name), byId(`${name}-button`)];
   const show = (isShown) => {
     panel.hidden = !isShown;
     button.setAttribute("aria-expanded", String(isShown));
-    (isShown ? byId("settings-title") : button).focus();
+    (isShown ? byId(`${name}-title`) : button).focus();
   };
   button.addEventListener("click", () => show(panel.hidden));
-  byId("settings-close").addEventListener("click", () => show(false));
+  byId(`${name}-close`).addEventListener("click", () => show(false));
   panel.addEventListener("keydown", (event) => {
     if (event.key === "Escape") show(false);
   });

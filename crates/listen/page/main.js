@@ -1,7 +1,7 @@
 // The listening page: passes hub messages to the subscriber, and passes the subscriber's effects to the announcer, the questions, the
 // sessions and the log.
 
-import { Settings, setUpRequestForm, byId, toCapabilities, setUpSettingsPanel, setUpSignInForm } from "./controls.js";
+import { Settings, setUpRequestForm, byId, toCapabilities, setUpPanel, setUpSignInForm } from "./controls.js";
 import { Countdowns } from "./countdown.js";
 import { Handoffs } from "./handoffs.js";
 import { Log } from "./log.js";
@@ -68,7 +68,8 @@ const stream = new HubStream(
 );
 
 applySettings(settings.current);
-setUpSettingsPanel();
+setUpPanel("help");
+setUpPanel("settings");
 setUpRequestForm((error) => announcer.announce({ parts: [error], critical: true }));
 setUpSignInForm(
   () => {
@@ -288,8 +289,8 @@ function showConnection() {
 function showSignIn(isShown) {
   byId("sign-in").hidden = !isShown;
   byId("listening").hidden = isShown;
-  for (const id of ["skip", "summary", "settings-button"]) byId(id).hidden = isShown;
-  if (isShown) byId("settings").hidden = true;
+  for (const id of ["skip", "summary", "help-button", "settings-button"]) byId(id).hidden = isShown;
+  if (isShown) for (const id of ["help", "settings"]) byId(id).hidden = true;
 }
 
 /** Describes the state of the connection. */

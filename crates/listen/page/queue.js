@@ -1,5 +1,6 @@
 // The queue of announcements. It releases one at a time, at the person's pace. Critical announcements go first and are never dropped
-// for lack of space. Waiting steps (states, progress, and tools that started or succeeded) are skipped when newer text of their session arrives, so that the agent's text is heard as soon as it arrives.
+// for lack of space. Waiting steps (states, progress, and tools that started or succeeded) are skipped when newer text of their session arrives, and text
+// cuts off the start of a session or a step that is being spoken, so that the agent's text is heard as soon as it arrives.
 // It reads no clock; the caller passes the time, in milliseconds.
 
 import { phrases } from "./phrases.js";
@@ -13,6 +14,9 @@ export const CRITICAL_PATIENCE_MS = 20000;
 
 /** Maximum length of an announcement in characters. A longer one is split into segments, so that an interruption loses little. */
 export const MAX_SEGMENT_CHARS = 400;
+
+/** Agent text waits for a step that ends within this time, in milliseconds. Otherwise it cuts the step off. */
+const STEP_PATIENCE_MS = 500;
 
 /** How long a screen reader needs to start reading the new position after the focus has moved, in milliseconds. */
 const AFTER_FOCUS_MOVE_MS = 800;
@@ -35,10 +39,10 @@ export class AnnouncementQueue {
 
   /**
    * Adds an announcement: `parts`, and optionally `critical`, `first` (before all other critical ones), `session`, `isStep` (skipped when
-   * agent text, a critical announcement or the end of its session arrives), `isAgentText` and `isEnd` (skip the waiting steps of their
+   * agent text, a critical announcement or the end of its session arrives), `isStart` and `isState` (cut off by agent text, as steps are), `isAgentText` and `isEnd` (skip the waiting steps of their
    * session), `key` (replaces waiting announcements with the same key), `notBefore`, `notAfter` and `questionToken` (a question to show;
    * its text is in `parts`). The first `nameParts` parts say whose session it is; they are left out directly after an announcement about the
-   * same session. Other members are kept.
+   * same session. Other members are kept. `next` adds `cutsOff` to agent text that cuts a step off.
    */
   add(announcement) {
     const { key, session, isAgentText, isEnd, critical } = announcement;
@@ -76,12 +80,12 @@ export class AnnouncementQueue {
     this.removeWaiting((waiting) => waiting === announcement);
     const spoken = this.#withoutKnownName(announcement, now);
     this.#keepInterrupted(now);
-    return this.begin(spoken, now);
+    return this.begin(now < this.#current.endsAt && !announcement.critical ? { ...spoken, cutsOff: true } : spoken, now);
   }
 
   #withoutKnownName(announcement, now) {
     const { announcement: before, endsAt } = this.#current;
-    const isKnown = announcement.nameParts > 0 && before?.session === announcement.session && now - endsAt < SESSION_MEMORY_MS;
+    const isKnown = announcement.nameParts > 0 && before?.session === announcement.session && now >= endsAt && now - endsAt < SESSION_MEMORY_MS;
     return isKnown ? { ...announcement, parts: announcement.parts.slice(announcement.nameParts), named: announcement } : announcement;
   }
 
@@ -113,11 +117,17 @@ export class AnnouncementQueue {
 
   #dueAt(announcement, now) {
     const { endsAt, critical, isProtected } = this.#current;
-    if (announcement.critical !== true) return endsAt;
+    if (announcement.critical !== true) return announcement.isAgentText && this.#isCurrentStep() && endsAt - now > STEP_PATIENCE_MS ? now : endsAt;
     // A question opens at once. It waits only for what is protected: another question, the outcome of the person's own
     // answer (`first`), and the pause after the focus has moved.
     const waits = announcement.questionToken === undefined ? critical : isProtected;
     return waits && endsAt - now <= CRITICAL_PATIENCE_MS ? endsAt : now;
+  }
+
+  /** Whether the current announcement says less than an agent's text: that a session has started, a step, or a state. */
+  #isCurrentStep() {
+    const { announcement, critical } = this.#current;
+    return !critical && [announcement?.isStep, announcement?.isStart, announcement?.isState].includes(true);
   }
 
   /** If the current announcement is interrupted, puts it back into the queue, provided that it is agent text or critical. A question is not put back, because its dialog shows it. */

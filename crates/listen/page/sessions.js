@@ -62,6 +62,7 @@ export class Sessions {
     if (hasEnded) {
       this.#listed.delete(session.id);
       if (this.#waiting.delete(session.id)) this.#attach(card);
+      this.#moveEnded();
       this.#removeOldest();
       this.#listNext();
     }
@@ -85,6 +86,15 @@ export class Sessions {
     const parent = this.#parentOf(card.session);
     if (parent === undefined) this.#list.prepend(card.element);
     else parent.addChild(card);
+    this.#moveEnded();
+  }
+
+  /** Moves the cards of sessions that have ended below those that are at work, the latest first. A card with the focus stays. */
+  #moveEnded() {
+    const cards = [...this.#list.children];
+    const lastAtWork = cards.findLast(isAtWork);
+    const isMisplaced = (card, index) => index < cards.indexOf(lastAtWork) && !isAtWork(card) && !card.contains(document.activeElement);
+    for (const card of cards.filter(isMisplaced)) lastAtWork.after(card);
   }
 
   #listNext() {
@@ -116,4 +126,9 @@ export class Sessions {
     // The sessions that this one started stay.
     card.element.replaceWith(...card.element.querySelectorAll(":scope > .children > li"));
   }
+}
+
+/** Whether a session, or one that it started, has not ended. */
+function isAtWork(element) {
+  return [element, ...element.querySelectorAll(".session")].some(({ dataset }) => ["working", "waiting"].includes(dataset.state));
 }

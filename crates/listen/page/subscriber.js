@@ -252,8 +252,9 @@ export class Subscriber {
     if (["tool", "other"].includes(category)) return { isStep: true, key: `step ${session.id}` };
     // If several sessions are open, each text is announced with its agent's name. Then the announcement that the session has started
     // may be skipped, like a step.
-    const isOneOfSeveral = category === "session" && [...this.sessions.values()].filter((one) => one.ended === undefined).length > 1;
-    return isOneOfSeveral ? { isStep: true } : {};
+    if (category !== "session") return {};
+    const isOneOfSeveral = [...this.sessions.values()].filter((one) => one.ended === undefined).length > 1;
+    return { isStart: true, isStep: isOneOfSeveral };
   }
 
   #onStateChanged(event, session, now, effects) {

@@ -10,7 +10,7 @@ use seal::Digest;
 use seal::json::TapeWriter;
 
 use crate::abandon::AbandonReason;
-use crate::dispatcher::{ABANDONED_TOOL_SUMMARY, SpeakerKey};
+use crate::dispatcher::{ABANDONED_TOOL_SUMMARY, ProgressMark, SpeakerKey};
 use crate::member::{self, Document};
 use crate::redact::{CountingRedactor, StreamRedactor};
 use crate::session::HandOffOutcome;
@@ -24,6 +24,8 @@ pub(crate) enum Intent {
     State { to: AgentState, event: Document, progress_event: Document },
     /// An event that does not change the state. It becomes `None` when it is sent.
     Event(Option<Document>),
+    /// A progress update that can be merged with others.
+    Progress(Document, ProgressMark),
     /// A tool call starts; `spends_consent` says whether the call spends a grant.
     Invoke { call: ToolCallId, tool: String, event: Document, spends_consent: bool },
     /// A tool call ends.
@@ -78,6 +80,7 @@ impl Intent {
                 event.source().len().max(progress_event.source().len())
             }
             Self::Event(Some(event))
+            | Self::Progress(event, _)
             | Self::AnnounceHandOff(event)
             | Self::Invoke { event, .. }
             | Self::Complete { event, .. }
@@ -194,9 +197,11 @@ impl SessionState {
             Intent::Output { text, output_id: None, format, .. } => {
                 !text.is_empty() && *format != self.format
             }
-            Intent::Output { .. } | Intent::Event(_) | Intent::Complete { .. } | Intent::Withdraw { .. } => {
-                false
-            }
+            Intent::Output { .. }
+            | Intent::Event(_)
+            | Intent::Progress(..)
+            | Intent::Complete { .. }
+            | Intent::Withdraw { .. } => false,
             _ => true,
         };
         if matches!(intent, Intent::End { .. } | Intent::Leave)
@@ -308,6 +313,7 @@ impl SessionState {
                 events.push(if self.open_questions > 0 { progress_event } else { event }.clone());
             }
             Intent::Event(event) => events.extend(event.take()),
+            Intent::Progress(event, _) => events.push(event.clone()),
             Intent::Invoke { event, .. } => {
                 events.extend(self.state_change_to(&AgentState::CallingTool));
                 events.push(event.clone());
@@ -429,6 +435,7 @@ impl SessionState {
             Intent::End { .. } | Intent::Leave => self.open_tools.clear(),
             Intent::State { .. }
             | Intent::Event(_)
+            | Intent::Progress(..)
             | Intent::Withdraw { .. }
             | Intent::AnnounceHandOff(_)
             | Intent::HandOff { .. } => {}

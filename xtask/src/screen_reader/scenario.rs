@@ -99,7 +99,7 @@ pub(super) const SCENARIOS: [ScreenReaderScenario; 9] = [
         steps: &[],
         until: "Demo assistant has finished.",
         expectations: &[
-            Once("Demo assistant has started: Preparing an explanation."),
+            // The text cuts off the start of the session, because it arrives at the same time.
             Once("This demo only explains itself."),
             Once("Before it does something that cannot be undone, it asks you."),
             Once("The hub sends the question to everyone who listens on your behalf."),
@@ -202,8 +202,8 @@ pub(super) const SCENARIOS: [ScreenReaderScenario; 9] = [
         steps: &[],
         until: "left.",
         expectations: &[
-            // After the page has loaded, Orca in Firefox also reads the whole page, of which only the dialog is accessible. It does not
-            // if its option sayAllOnLoad is off.
+            // After the page has loaded, Orca may also read the whole page, of which only the dialog is accessible. It does not if its
+            // option sayAllOnLoad is off.
             AtLeastOnce("Question from local Send 5 euros to Ben."),
             AtLeastOnce("This cannot be undone: send, amount 5.00."),
             AtLeastOnce("left."),

@@ -129,9 +129,14 @@ control may be repeated when it gets the focus.
 \"[cut off]\" marks text that a key or newer text interrupted. \"[dropped]\" marks text that was dropped before it was heard. Orca stops
 speaking whenever a key is pressed, so that people can skip ahead.
 
-In Firefox, a question that is open when the page loads is read twice: once when its dialog gets the focus, and again because Orca reads every
-page that has loaded. With Orca's option sayAllOnLoad off, it is read once (tried on 19 November 2026). In Chromium, Orca does not read
-the page if a dialog has the focus.
+A question that is open when the page loads can be read twice: once when its dialog gets the focus, and again because Orca reads every page that has
+loaded. In the recording of 19 November 2026 this happened in Firefox, and in the one of 20 November in Chromium. With Orca's option
+sayAllOnLoad off, it is read once (tried in Firefox on 19 November).
+
+A question that opens later is read once. On a busy machine, Firefox used to make Orca read its title again at the next Tab: Firefox reports the position
+of its caret, which was elsewhere on the page, after the new focus, and Orca then believed that the person had left the dialog. Now the page moves the caret
+to the title before it moves the focus (`question_dialog.js`). Orca also read nothing of an announcement that was replaced before Orca came to it, so
+replaced announcements stay in the page for ten seconds (`announcer.js`). If a recording fails, the test repeats it once and reports that.
 ";
 
 /// Reads the transcripts from a page of documentation.

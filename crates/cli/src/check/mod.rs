@@ -51,6 +51,9 @@ pub(crate) struct Arguments {
     /// Also act as an agent of this hub: report harmless events and ask three questions. People who listen to the hub hear them, and should not answer.
     #[arg(long)]
     agent: bool,
+    /// Address at which the agent of the check connects: http, https, ws, wss or unix. Default: the address of the check. gRPC needs it, because agents cannot connect over gRPC.
+    #[arg(long, value_name = "URL", requires = "agent")]
+    agent_url: Option<String>,
     /// File that contains the access token of the agent. Default: the token of the check.
     #[arg(long, value_name = "FILE", requires = "agent")]
     agent_token_file: Option<PathBuf>,
@@ -152,7 +155,7 @@ impl Arguments {
                 Some(text.trim().to_owned())
             }
         };
-        let url = self.hub.agent_url()?;
+        let url = self.hub.agent_url(self.agent_url.as_deref())?;
         let certificate = self.hub.client_certificate();
         let client_certificate =
             certificate.map(|(certificate, key)| (certificate.to_owned(), key.to_owned()));

@@ -216,3 +216,18 @@ fn quiet_mode_logs_progress_without_announcing_it() {
     let announced = announcements(&mut page);
     assert!(!announced.iter().any(|text| text.contains("Four of ten.")), "{announced:?}");
 }
+
+#[test]
+#[ignore = "needs a browser: cargo xtask browser"]
+fn the_help_is_shown_and_hidden_with_the_keyboard() {
+    let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
+    let mut page = open_listening_page(&hub, &mut browser);
+    tab_to(&mut page, "button \"Help\"");
+    page.press("Enter");
+    assert!(page.focused_node().starts_with("heading \"How this page works\""), "{}", page.focused_node());
+    check_state(&mut page, "help");
+    page.press("Escape");
+    assert!(page.focused_node().starts_with("button \"Help\""), "{}", page.focused_node());
+    assert_eq!(page.evaluate("document.getElementById('help').hidden"), true);
+    assert!(page.take_errors().is_empty());
+}

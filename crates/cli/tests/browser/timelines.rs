@@ -205,6 +205,48 @@ fn child_sessions_are_grouped_and_a_second_agent_is_named() {
     assert_no_accessibility_violations(&mut page, "child sessions");
 }
 
+#[test]
+#[ignore = "needs a browser: cargo xtask browser"]
+fn sessions_at_work_come_before_those_that_have_ended() {
+    let (hub, mut browser) = (HubProcess::start_in_memory(), Browser::start());
+    let mut page = open_listening_page(&hub, &mut browser);
+    let client = hub.client();
+    let start = |summary: &str| {
+        let body = json!({ "summary_normal": summary, "localization_hints": { "primary_language": "en" } });
+        let started = client.post("/agent/v1/sessions", &body.to_string());
+        started.json()["session_id"].as_str().unwrap().to_owned()
+    };
+    let end = |session: &str| {
+        let event = json!({ "type": "aaep:agent.session.completed", "summary_normal": "Done." });
+        assert_eq!(
+            client.post(&format!("/agent/v1/sessions/{session}/events"), &event.to_string()).status,
+            200
+        );
+    };
+    let order = "[...document.querySelectorAll('#session-list > .session')].map((one) => `${one.dataset.state} ${one.querySelector('h3').textContent.split(': ')[1]}`).join('; ')";
+    let wait_for_order = |page: &mut testing::chromium::Page, expected: &str| {
+        page.wait_until(&format!("{order} == {}", json!(expected)));
+    };
+    let [first, second, third] = ["One.", "Two.", "Three."].map(start);
+    wait_for_order(&mut page, "working Three.; working Two.; working One.");
+    end(&third);
+    wait_for_order(&mut page, "working Two.; working One.; done Three.");
+    end(&first);
+    wait_for_order(&mut page, "working Two.; done One.; done Three.");
+    start("Four.");
+    wait_for_order(&mut page, "working Four.; working Two.; done One.; done Three.");
+    // A card with the focus stays where it is.
+    let fifth = start("Five.");
+    wait_for_order(&mut page, "working Five.; working Four.; working Two.; done One.; done Three.");
+    page.run_script(&format!("document.getElementById('title-{fifth}').focus()"));
+    end(&fifth);
+    wait_for_order(&mut page, "done Five.; working Four.; working Two.; done One.; done Three.");
+    page.run_script("document.activeElement.blur()");
+    end(&second);
+    wait_for_order(&mut page, "working Four.; done Five.; done Two.; done One.; done Three.");
+    assert!(page.take_errors().is_empty());
+}
+
 /// While an agent works, its card says what it is doing, how far along it is and how much time is left. When it has ended, the card says
 /// how long it took. Everything else that it said is under "Details".
 #[test]

@@ -40,6 +40,25 @@ fn a_hub_keeps_every_rule_on_every_transport() {
     }
 }
 
+/// Agents cannot connect over gRPC, so the agent of the check has another address.
+#[cfg(feature = "grpc")]
+#[test]
+fn a_hub_is_checked_over_grpc() {
+    let address = testing::hub::reserved_address();
+    let hub = HubProcess::start_in_memory_with(&["--grpc-listen", &address]);
+    let url = format!("grpc://{address}");
+    let output = run_sayso(&["check", &url, "--listen", "0"], "");
+    assert_eq!((output.exit_code, output.findings()), (0, Vec::<&str>::new()), "{}", output.stderr);
+    assert!(output.stderr.contains("terms (level 3): no errors"), "{}", output.stderr);
+    assert!(output.stderr.contains("questions (level 2): not checked"), "{}", output.stderr);
+    let output = check(&url, &["--agent-url", &format!("http://{}", hub.address)]);
+    assert_eq!((output.exit_code, output.findings()), (0, Vec::<&str>::new()), "{}", output.stderr);
+    assert!(output.stderr.contains("questions (level 2): no errors"), "{}", output.stderr);
+    let refused = run_sayso(&["check", &url, "--agent"], "");
+    assert_eq!((refused.exit_code, refused.stdout.as_str()), (2, ""), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--agent-url"), "{}", refused.stderr);
+}
+
 #[test]
 fn a_hub_with_tokens_and_a_trusted_key_is_checked() {
     let folder = tempfile::tempdir().unwrap();

@@ -86,7 +86,7 @@ fn a_spanish_session_contains_no_english() {
         "pregunta: local: Enviar 5 euros a Ben.",
         "pregunta: El dinero sale de la cuenta.",
         "pregunta: Irreversible: send, amount 5.00.",
-        "pregunta: 2 minutos.",
+        "pregunta: Tiene 2 minutos.",
         "pregunta: ¿Sí o no?",
         "pregunta: Riesgo alto.",
         "respuesta: Pregunta 1: sí.",

@@ -195,6 +195,8 @@ fn the_name_of_the_vocabulary_resolves() {
     let document = client.get("/uri-res/N2R?urn:sayso:context:v1");
     assert_eq!(document.status, 200, "{document:?}");
     assert!(document.head.contains("Content-Type: application/ld+json\r\n"), "{}", document.head);
+    // The major version is in the name, the others are in the document.
+    assert_eq!(document.json()["version"], "1.0.0");
     let context = document.json()["@context"]["sayso"].take();
     assert_eq!(context["@id"], "urn:sayso:context:v1#");
     for path in ["/uri-res/N2R", "/uri-res/N2R?urn:sayso:context:v2", "/uri-res/N2R?urn:isbn:1"] {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { phrases, selectLanguage } from "../phrases.js";
@@ -50,9 +51,11 @@ test("a dangerous question that must state the call takes about twelve seconds, 
   const [english, details] = spoken("en", "Pay the bill of May.", "The money leaves the account at once.");
   assert.equal(english, "Question from Demo assistant. Pay the bill of May. The money leaves the account at once. This cannot be undone: pay bill, amount 250, to Ben. You have 2 minutes.");
   assert.deepEqual(details, ["High risk.", "Without an answer, it will not be done."], "the weaker warning is in the details");
-  const [spanish] = spoken("es", "Pagar la factura de mayo.", "El dinero sale de la cuenta enseguida.");
-  assert.equal(spanish, "Pregunta de Demo assistant. Pagar la factura de mayo. El dinero sale de la cuenta enseguida. Irreversible: pay bill, amount 250, to Ben. Tiene 2 minutos.");
+  const [spanish] = spoken("es", "Pagar la factura de mayo.", "El dinero sale enseguida.");
+  assert.equal(spanish, "Pregunta de Demo assistant. Pagar la factura de mayo. El dinero sale enseguida. Irreversible: pay bill, amount 250, to Ben. Tiene 2 minutos.");
   for (const text of [english, spanish]) assert.ok(text.split(" ").length <= 30, text);
+  const demo = readFileSync(new URL("../../../cli/src/demo/phrases/confirmed_actions.rs", import.meta.url), "utf8");
+  assert.ok(demo.includes('"El dinero sale enseguida."'), "the demo says another sentence");
 });
 
 test("the label of the call is the strongest warning, and the details have the others", () => {

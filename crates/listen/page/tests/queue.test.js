@@ -91,6 +91,40 @@ test("agent text skips the waiting steps of its session and goes before those of
   assert.deepEqual(drain(queue).map(([, one]) => one), ["the result", "other end", "other step"]);
 });
 
+test("agent text cuts off a start, a step or a state, which is not repeated", () => {
+  for (const kind of ["isStart", "isStep", "isState"]) {
+    const queue = new AnnouncementQueue(180);
+    queue.add(announcement("Bank is looking for the balance", { session: "sess_1", [kind]: true }));
+    queue.next(0);
+    queue.add(announcement("another step", { session: "sess_2", isStep: true }));
+    assert.equal(queue.next(1), undefined, "a step waits");
+    queue.add(announcement("the result", { session: "sess_2", isAgentText: true }));
+    queue.add(announcement("and more", { session: "sess_2", isAgentText: true }));
+    const released = queue.next(queue.wakeAt(1));
+    assert.deepEqual([text(released), released.cutsOff], ["the result", true]);
+    assert.equal(queue.next(2), undefined, "text does not cut off text");
+    assert.deepEqual(drain(queue, 2).map(([, one]) => one), ["and more"], "nothing but the step is lost");
+  }
+});
+
+test("agent text waits for an end, an error, an answer, and a step that is nearly over", () => {
+  const others = [{ isEnd: true }, {}, { critical: true }, { critical: true, first: true }, { isStep: true, critical: true }];
+  for (const current of others) {
+    const queue = new AnnouncementQueue(180);
+    queue.add(announcement("Bank has finished its work", { session: "sess_2", ...current }));
+    queue.next(0);
+    queue.add(announcement("the result", { session: "sess_1", isAgentText: true }));
+    assert.equal(queue.next(1), undefined, JSON.stringify(current));
+    assert.equal(queue.next(queue.wakeAt(1)).cutsOff, undefined);
+  }
+  const queue = new AnnouncementQueue(180);
+  queue.add(announcement("Bank has finished its work", { session: "sess_1", isStep: true }));
+  queue.next(0);
+  const endsAt = speakingTimeMs(announcement("Bank has finished its work").parts, 180);
+  queue.add(announcement("the result", { session: "sess_1", isAgentText: true }));
+  assert.equal(queue.next(endsAt - 50), undefined, "the step is nearly over");
+});
+
 test("an announcement marked first goes before critical ones", () => {
   const queue = new AnnouncementQueue(180);
   queue.add(announcement("b", { critical: true }));

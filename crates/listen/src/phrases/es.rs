@@ -325,7 +325,7 @@ phrases! {
         exact_call(call): "Exactamente: {call}.",
         uses_tool(tool): "Usaría la herramienta {tool}.",
         default_counts_as(answer): "Sin respuesta, cuenta como {answer}.",
-        time_left(left): "{left}.",
+        time_left(left): "Tiene {left}.",
         time_limit_was(time): "El límite era de {time}.",
         type_option(option): "Escriba {option}.",
         type_options(options, last): "Escriba {options}, o {last}.",

@@ -119,6 +119,17 @@ impl SpeechSynthesizer for Speaker {
 /// Returns what is spoken for an announcement, with its label.
 #[cfg(test)]
 pub(crate) fn spoken_text(announcement: &Announcement, phrases: &Phrases) -> String {
-    let segments = SpeechSegment::from_announcement(announcement, true, phrases);
+    spoken_text_after(None, announcement, phrases)
+}
+
+/// Returns what is spoken for an announcement after one of another kind. The label is left out if the kinds are equal.
+#[cfg(test)]
+pub(crate) fn spoken_text_after(
+    before: Option<crate::AnnouncementKind>,
+    announcement: &Announcement,
+    phrases: &Phrases,
+) -> String {
+    let with_label = before != Some(announcement.kind);
+    let segments = SpeechSegment::from_announcement(announcement, with_label, phrases);
     segments.iter().flat_map(SpeechSegment::lines).collect::<Vec<_>>().join("\n")
 }

@@ -5,6 +5,7 @@ mod languages;
 mod latency;
 mod reconnect;
 mod replies;
+mod speech_delays;
 
 use std::sync::{Arc, Mutex};
 

@@ -4,6 +4,7 @@
 //! not the agent's futures, records what is open in a session, as soon as the hub has replied. It can therefore always end a session
 //! correctly, even if the agent drops its futures.
 //!
+//! - `progress_merger`: merges quick progress updates.
 //! - `sessions`: the dispatcher itself. Commands and hub messages go in, calls and replies come out.
 //! - `thread`: runs the dispatcher on a thread of its own, for hubs that reply asynchronously.
 //! - `inline`: runs the dispatcher on the caller's thread, for a hub in this process that replies synchronously.
@@ -12,6 +13,7 @@
 mod command_queue;
 #[cfg(feature = "embedded")]
 mod inline;
+mod progress_merger;
 mod sessions;
 mod thread;
 
@@ -26,6 +28,7 @@ pub(crate) use command_queue::dispatcher_gone;
 pub(crate) use command_queue::{CommandQueue, MAX_EVENT_BYTES};
 #[cfg(feature = "embedded")]
 pub(crate) use inline::InlineDispatcher;
+pub(crate) use progress_merger::ProgressMark;
 pub(crate) use sessions::Dispatcher;
 pub(crate) use thread::run;
 

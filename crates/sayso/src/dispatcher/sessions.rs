@@ -1,7 +1,7 @@
 //! The dispatcher itself. [`Dispatcher::handle`] and [`Dispatcher::receive`] are its inputs. After either of them,
 //! [`Dispatcher::send_outgoing`] sends the resulting calls, and [`Dispatcher::take_replies`] returns the replies to deliver.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Instant;
 
 use aaep::{ReplyToken, SessionId};
@@ -9,12 +9,14 @@ use rustc_hash::FxHashMap;
 use tokio::sync::{oneshot, watch};
 
 use super::command_queue::WeakCommandQueue;
+use super::progress_merger::{ProgressMerger, ProgressStep};
 use super::{
     ABANDONED_TOOL_SUMMARY, OpenSession, ReplySender, SessionCommand, SpeakerKey, StartReplySender,
     abandon_intent,
 };
 use crate::abandon::AbandonReason;
 use crate::error::{Error, MalformedInput, StopReason, UnreachableReason};
+use crate::member::Document;
 use crate::redact::CountingRedactor;
 use crate::session_state::{FinalEvent, Intent, SessionState};
 use crate::transport::{CallNumber, CallReply, HubCall, HubMessage, Transport};
@@ -28,6 +30,9 @@ pub(crate) struct Dispatcher {
     /// Open questions, by their reply tokens.
     open_questions: HashMap<ReplyToken, (SpeakerKey, Option<ReplySender>)>,
     flush_waiters: Vec<oneshot::Sender<()>>,
+    /// When held progress updates must be sent, and whose. An entry is outdated if the update was sent earlier.
+    progress_deadlines: BTreeMap<(Instant, u64), SpeakerKey>,
+    progress_deadline_count: u64,
     /// Whether the connection to the hub is lost.
     is_disconnected: bool,
     /// Calls to send to the hub next.
@@ -55,6 +60,7 @@ impl PendingReply {
 
 struct SessionEntry {
     state: SessionState,
+    progress: ProgressMerger,
     queue: VecDeque<QueuedIntent>,
     is_busy: bool,
     is_awaiting_stop_reason: bool,
@@ -63,7 +69,28 @@ struct SessionEntry {
 
 impl SessionEntry {
     fn new(state: SessionState, stop: watch::Sender<Option<StopReason>>) -> Self {
-        Self { state, queue: VecDeque::new(), is_busy: false, is_awaiting_stop_reason: false, stop }
+        Self {
+            state,
+            progress: ProgressMerger::default(),
+            queue: VecDeque::new(),
+            is_busy: false,
+            is_awaiting_stop_reason: false,
+            stop,
+        }
+    }
+
+    fn queue_event(&mut self, event: Option<Document>, reply: Option<ReplySender>) {
+        if event.is_some() {
+            self.queue.push_back(QueuedIntent { intent: Intent::Event(event), reply });
+        }
+    }
+
+    /// Queues the progress update that is held, because something else follows it. Nobody waits for its reply.
+    fn queue_held_progress(&mut self) {
+        if self.progress.is_holding() {
+            let event = self.progress.release(Instant::now());
+            self.queue_event(event, None);
+        }
     }
 }
 
@@ -88,6 +115,8 @@ impl Dispatcher {
             pending_calls: FxHashMap::default(),
             open_questions: HashMap::new(),
             flush_waiters: Vec::new(),
+            progress_deadlines: BTreeMap::new(),
+            progress_deadline_count: 0,
             is_disconnected: false,
             outgoing_calls: Vec::new(),
             ended_sessions: Vec::new(),
@@ -153,23 +182,73 @@ impl Dispatcher {
             SessionCommand::Invite { session, body, reply } => {
                 self.send_call(PendingCall::Invite(reply), HubCall::Invite { session, body });
             }
-            SessionCommand::Submit { session, intent, reply } => {
-                self.add_producer(&session, &intent);
-                let Some(entry) =
-                    self.sessions.get_mut(&session).filter(|entry| !entry.is_awaiting_stop_reason)
-                else {
-                    let error = if self.is_disconnected {
-                        connection_lost()
-                    } else {
-                        Error::Stopped(StopReason::Other)
-                    };
-                    return self.reply(reply, Err(error));
-                };
-                entry.queue.push_back(QueuedIntent { intent, reply });
-                self.send_next(&session);
-            }
+            SessionCommand::Submit { session, intent, reply } => self.submit(&session, intent, reply),
             SessionCommand::Withdraw { session } => self.withdraw(&session),
-            SessionCommand::Flush(reply) => self.flush_waiters.push(reply),
+            SessionCommand::Flush(reply) => {
+                self.release_progress(self.sessions.keys().cloned().collect());
+                self.flush_waiters.push(reply);
+            }
+        }
+    }
+
+    fn submit(&mut self, session: &SpeakerKey, intent: Intent, reply: Option<ReplySender>) {
+        self.add_producer(session, &intent);
+        if session.producer.is_none() && matches!(intent, Intent::End { .. }) {
+            // The session ends for all its speakers.
+            self.release_progress(self.keys_of(&session.session));
+        }
+        let Some(entry) = self.sessions.get_mut(session).filter(|entry| !entry.is_awaiting_stop_reason)
+        else {
+            let error =
+                if self.is_disconnected { connection_lost() } else { Error::Stopped(StopReason::Other) };
+            return self.reply(reply, Err(error));
+        };
+        match intent {
+            Intent::Progress(event, mark) => match entry.progress.push(event, mark, Instant::now()) {
+                ProgressStep::Hold { new_deadline } => {
+                    if let Some(at) = new_deadline {
+                        self.progress_deadline_count += 1;
+                        self.progress_deadlines.insert((at, self.progress_deadline_count), session.clone());
+                    }
+                    return self.reply(reply, Ok(CallReply::Done));
+                }
+                ProgressStep::Send { earlier, update } => {
+                    entry.queue_event(earlier, None);
+                    entry.queue_event(Some(update), reply);
+                }
+            },
+            intent => {
+                entry.queue_held_progress();
+                entry.queue.push_back(QueuedIntent { intent, reply });
+            }
+        }
+        self.send_next(session);
+    }
+
+    /// Sends the progress updates of these speakers that are held.
+    fn release_progress(&mut self, speakers: Vec<SpeakerKey>) {
+        for speaker in speakers {
+            if let Some(entry) = self.sessions.get_mut(&speaker) {
+                entry.queue_held_progress();
+                self.send_next(&speaker);
+            }
+        }
+    }
+
+    /// Returns when a progress update that is held must be sent. It may have been sent already.
+    pub(super) fn next_progress_deadline(&self) -> Option<Instant> {
+        self.progress_deadlines.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// Sends the progress updates whose time is over.
+    pub(super) fn send_due_progress(&mut self, now: Instant) {
+        while let Some(due) = self.progress_deadlines.first_entry().filter(|due| due.key().0 <= now) {
+            let speaker = due.remove();
+            if let Some(entry) = self.sessions.get_mut(&speaker) {
+                let event = entry.progress.release_due(now);
+                entry.queue_event(event, None);
+                self.send_next(&speaker);
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! The loop of a dispatcher that has its own thread.
 
+use std::time::Instant;
+
 use tokio::sync::mpsc;
 
 use super::sessions::PendingReply;
@@ -14,6 +16,7 @@ pub(crate) async fn run(
 ) {
     let mut is_open = true;
     while is_open || dispatcher.has_pending_calls() {
+        let deadline = dispatcher.next_progress_deadline();
         tokio::select! {
             command = receiver.recv(), if is_open => match command {
                 Some(command) => dispatcher.handle(command),
@@ -23,6 +26,7 @@ pub(crate) async fn run(
                 Some(message) => dispatcher.receive(message),
                 None => dispatcher.disconnect(),
             },
+            () = sleep_until(deadline) => dispatcher.send_due_progress(Instant::now()),
         }
         dispatcher.send_outgoing(&mut transport);
         dispatcher.take_replies().for_each(PendingReply::deliver);
@@ -32,4 +36,12 @@ pub(crate) async fn run(
         }
     }
     transport.drain().await;
+}
+
+/// Waits until a time, or forever.
+pub(super) async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+        None => std::future::pending().await,
+    }
 }

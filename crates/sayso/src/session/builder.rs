@@ -35,6 +35,7 @@ pub struct SessionBuilder {
     person: Option<String>,
     agent: Option<String>,
     expected_duration: Option<Duration>,
+    progress_interval: Option<Duration>,
     tools: Vec<String>,
     states: Vec<(String, LocalizedText)>,
     hints: LocalizationHints,
@@ -65,6 +66,7 @@ impl SessionBuilder {
             person: None,
             agent: None,
             expected_duration: None,
+            progress_interval: None,
             tools: Vec::new(),
             hints: LocalizationHints::default(),
             options: EventOptions::default(),
@@ -140,6 +142,10 @@ impl SessionBuilder {
         /// Sets how long the session is expected to take.
         expected_duration(duration: Duration) => expected_duration = Some(duration);
 
+        /// Sets the shortest time between two progress updates that differ by less than five percent and have the same words. The default
+        /// is one second; zero sends every update. [`Session::progress`] explains it.
+        progress_interval(interval: Duration) => progress_interval = Some(interval);
+
         /// Sets the names of the tools that the agent may use.
         tools_available(tools: impl IntoIterator<Item = impl Into<String>>) => tools = collect_strings(tools);
 
@@ -173,7 +179,8 @@ impl SessionBuilder {
         let body = self.to_request_body(&redactor, &options);
         let open_session = self.hub.commands.start(body, redactor.clone()).await?;
         let session = Session::new(open_session, redactor, options, self.primary_language());
-        Ok(session.with_states(self.states.into()))
+        let progress_interval = self.progress_interval.unwrap_or(session.progress_interval);
+        Ok(Session { states: self.states.into(), progress_interval, ..session })
     }
 
     fn primary_language(&self) -> &str {

@@ -19,6 +19,7 @@ mod updates;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use aaep::event::EventType;
 use seal::json::TapeWriter;
@@ -38,7 +39,7 @@ pub use updates::{HandOff, HandOffOutcome, HandOffTarget, ProgressUpdate, Report
 use crate::clarification::{ClarificationAnswer, ClarificationRequest};
 use crate::consent::{Action, Answer, ConsentRefusal, Granted, Risk};
 use crate::current_session::CurrentSession;
-use crate::dispatcher::{ABANDONED_TOOL_SUMMARY, OpenSession, QuestionGuard};
+use crate::dispatcher::{ABANDONED_TOOL_SUMMARY, OpenSession, ProgressMark, QuestionGuard};
 use crate::error::{CallError, Error, MalformedInput, StopReason};
 use crate::localized_text::{LocalizedText, humanize_name};
 use crate::member::{self, Document};
@@ -94,16 +95,25 @@ pub struct Session {
     is_english: bool,
     /// The author's own states and their words.
     states: Arc<[(String, LocalizedText)]>,
+    /// The shortest time between two progress updates that differ little.
+    progress_interval: Duration,
 }
+
+/// The default of [`SessionBuilder::progress_interval`].
+const DEFAULT_PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Session {
     fn new(inner: OpenSession, redactor: CountingRedactor, options: RenderedOptions, language: &str) -> Self {
         let is_english = language.split('-').next().is_some_and(|tag| tag.eq_ignore_ascii_case("en"));
-        Self { inner, redactor, options, tool_call_count: Arc::default(), is_english, states: Arc::default() }
-    }
-
-    fn with_states(self, states: Arc<[(String, LocalizedText)]>) -> Self {
-        Self { states, ..self }
+        Self {
+            inner,
+            redactor,
+            options,
+            tool_call_count: Arc::default(),
+            is_english,
+            states: Arc::default(),
+            progress_interval: DEFAULT_PROGRESS_INTERVAL,
+        }
     }
 
     /// Returns a handle to the same session. Dropping the handle does not end the session.
@@ -125,6 +135,7 @@ impl Session {
             tool_call_count: self.tool_call_count.clone(),
             is_english: self.is_english,
             states: self.states.clone(),
+            progress_interval: self.progress_interval,
         }
     }
 
@@ -176,11 +187,24 @@ impl Session {
         self.send_intent(Intent::State { to, event, progress_event }).await.map(drop)
     }
 
-    /// Reports progress of a long task.
+    /// Reports progress of a long task, as often as you like.
+    ///
+    /// An update that differs by less than five percent from the one before it, and has the same words, waits until a second has passed
+    /// ([`SessionBuilder::progress_interval`]). The next such update replaces it. Anything else that you report sends it first, so the
+    /// last update is always sent. This function does not wait for it. Updates without a percentage or a number of steps are sent at
+    /// once, and so are critical ones and those with extensions.
     pub async fn progress(&self, progress: ProgressUpdate) -> Result<(), Error> {
         let event =
             self.build_event("aaep:agent.progress.updated", |out| progress.write(out, &self.redactor));
-        self.send_intent(Intent::Event(Some(event))).await.map(drop)
+        let percent = progress.known_percent().filter(|_| self.options.allow_merging());
+        let intent = match percent {
+            Some(percent) => {
+                let mark = ProgressMark::new(&event, percent, self.progress_interval);
+                Intent::Progress(event, mark)
+            }
+            None => Intent::Event(Some(event)),
+        };
+        self.send_intent(intent).await.map(drop)
     }
 
     /// Returns a builder for a tool call that needs no consent. For an irreversible or high-risk call, [`ask`](Self::ask) first.

@@ -70,13 +70,14 @@ impl EventOptions {
     pub(crate) fn render(self, redactor: &CountingRedactor) -> Result<RenderedOptions, Error> {
         let mut out = TapeWriter::default();
         out.open_object();
-        if !self.extensions.is_empty() {
+        let has_extensions = !self.extensions.is_empty();
+        if has_extensions {
             let contexts = self.extensions.iter().map(|extension| extension.context.as_str());
             member::texts(&mut out, "@context", std::iter::once(CORE_CONTEXT).chain(contexts));
         }
         member::optional_text(&mut out, "verbosity", self.verbosity.as_ref().map(Verbosity::as_str));
         member::optional_text(&mut out, "correlation_id", self.correlation_id.as_deref());
-        if !self.extensions.is_empty() {
+        if has_extensions {
             out.key("extensions").open_object();
             for Extension { prefix, body, .. } in self.extensions {
                 member::json(&mut out, &prefix, &body.into_json()?, redactor);
@@ -84,7 +85,7 @@ impl EventOptions {
             out.close_object();
         }
         out.close_object();
-        Ok(RenderedOptions { urgency: self.urgency, members: Arc::new(out) })
+        Ok(RenderedOptions { urgency: self.urgency, members: Arc::new(out), has_extensions })
     }
 }
 
@@ -94,6 +95,7 @@ pub(crate) struct RenderedOptions {
     urgency: Option<Urgency>,
     /// The members, as one JSON object.
     members: Arc<TapeWriter>,
+    has_extensions: bool,
 }
 
 impl RenderedOptions {
@@ -103,6 +105,12 @@ impl RenderedOptions {
             member::text(out, "urgency", self.urgency.as_ref().map_or("normal", Urgency::as_str));
         }
         self.write_members(out);
+    }
+
+    /// Whether an event with these options can be merged with a later one: it is not critical, and has no data of extensions, which would
+    /// be lost.
+    pub(crate) fn allow_merging(&self) -> bool {
+        self.urgency != Some(Urgency::Critical) && !self.has_extensions
     }
 
     /// Writes all members except the urgency.

@@ -53,6 +53,16 @@ impl ProgressUpdate {
         eta(eta: Duration) => eta = Some(eta);
     }
 
+    /// Returns the progress in percent, if it is known.
+    #[allow(clippy::cast_precision_loss, reason = "a percentage needs no more than 53 bits")]
+    pub(super) fn known_percent(&self) -> Option<f64> {
+        let of_steps = || match self.step? {
+            (step, Some(of)) => Some(step as f64 * 100.0 / of as f64),
+            (_, None) => None,
+        };
+        self.percent.or_else(of_steps).filter(|percent| (0.0..=100.0).contains(percent))
+    }
+
     pub(super) fn write(&self, out: &mut TapeWriter, redactor: &CountingRedactor) {
         let numbers = |out: &mut TapeWriter| {
             if let Some(percent) = self.percent {

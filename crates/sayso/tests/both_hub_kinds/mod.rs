@@ -48,6 +48,9 @@ on_both_hub_kinds! {
         clarifications_return_the_answer
         the_agent_can_work_while_a_question_is_open
         output_is_completed_before_the_next_activity
+        quick_progress_is_merged_and_its_last_update_is_sent
+        held_progress_is_sent_when_its_time_is_over
+        closing_the_hub_sends_held_progress
         an_oversized_text_is_refused_but_a_long_output_is_not
     }
     several_agents {

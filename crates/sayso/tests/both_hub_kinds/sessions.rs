@@ -370,3 +370,56 @@ pub(crate) async fn an_oversized_text_is_refused_but_a_long_output_is_not(mut fi
     let length: usize = events.iter().filter_map(|event| event["chunk"].as_str()).map(str::len).sum();
     assert_eq!(length, long.len());
 }
+
+/// §4.2.2: of quick updates that differ by less than five percent, only the last is sent, before anything else.
+pub(crate) async fn quick_progress_is_merged_and_its_last_update_is_sent(mut fixture: HubFixture) {
+    let builder = fixture.hub.session("Read the letters.").progress_interval(Duration::from_hours(1));
+    let session = builder.start().await.unwrap();
+    let read = |step| ProgressUpdate::new("Reading the letters.").step(step, 100);
+    for step in [1, 2, 3, 4, 50, 51, 52] {
+        session.progress(read(step)).await.unwrap();
+    }
+    // Other words, or no number, are never merged.
+    session.progress(ProgressUpdate::new("Sorting the letters.").step(53, 100)).await.unwrap();
+    session.progress(ProgressUpdate::new("Nearly done.")).await.unwrap();
+    session.progress(read(98)).await.unwrap();
+    session.progress(read(99)).await.unwrap();
+    session.tool("sort").run(async { Ok::<_, Infallible>(()) }).await.unwrap();
+    session.progress(read(97)).await.unwrap();
+    session.finish("Two bills.").await.unwrap();
+    let events = fixture.listener.events_until("session.completed").await;
+    let reported: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event["type"].as_str().unwrap() {
+            "aaep:agent.progress.updated" => {
+                Some(event["progress"]["step"].as_u64().map_or("?".to_owned(), |step| step.to_string()))
+            }
+            "aaep:agent.tool.invoked" => Some("tool".to_owned()),
+            _ => None,
+        })
+        .collect();
+    // The end of the session sends the last one.
+    assert_eq!(reported, ["1", "50", "52", "53", "?", "98", "99", "tool", "97"]);
+}
+
+pub(crate) async fn held_progress_is_sent_when_its_time_is_over(mut fixture: HubFixture) {
+    let session = fixture.hub.session("Read.").progress_interval(Duration::from_millis(20));
+    let session = session.start().await.unwrap();
+    for step in [1, 2, 3] {
+        session.progress(ProgressUpdate::new("Reading.").step(step, 100)).await.unwrap();
+    }
+    // Nothing else is reported.
+    while fixture.listener.next_event().await["progress"]["step"] != 3 {}
+    session.finish("Read.").await.unwrap();
+}
+
+pub(crate) async fn closing_the_hub_sends_held_progress(mut fixture: HubFixture) {
+    let session = fixture.hub.session("Read.").progress_interval(Duration::from_hours(1));
+    let session = session.start().await.unwrap();
+    for step in [1, 2] {
+        session.progress(ProgressUpdate::new("Reading.").step(step, 100)).await.unwrap();
+    }
+    fixture.hub.clone().close().await;
+    while fixture.listener.next_event().await["progress"]["step"] != 2 {}
+    session.finish("Read.").await.unwrap();
+}

@@ -31,7 +31,7 @@ pub(in crate::demo) const TRANSFER: ConfirmedAction = ConfirmedAction {
     ),
     consequence: translated(
         "The money leaves the account at once.",
-        "El dinero sale de la cuenta enseguida.",
+        "El dinero sale enseguida.",
         "Owó náà máa kúrò nínú àkántì lẹ́sẹ̀kẹsẹ̀.",
     ),
     question: phrase! {

@@ -1,6 +1,7 @@
 //! The lengths of announcements. `docs/listening.md` has a table of them, and its words are checked here.
 //!
-//! The seconds are measured by `measure_with_espeak`: `cargo test -p listen --lib -- --ignored --nocapture measure_with_espeak`.
+//! `measure_with_espeak` measures the seconds. The stage `speech` of `cargo xtask test` runs it. By hand:
+//! `cargo test -p listen --lib -- --ignored --nocapture measure_with_espeak`.
 
 use std::process::Command;
 
@@ -62,13 +63,13 @@ const BILL: &str = r#""action":"Pay the bill of May.","consequence":"The money l
 const REMOVE: &str = r#""action":"Run: rm -rf build/output.","consequence":"It deletes files.","reply_token":"rpl_1","timeout_seconds":120,"default_decision":"reject","risk_level":"high","irreversible":true,"extensions":{"sayso":{"tool":"Bash","action_digest":"x","arguments":{"command":"rm -rf build/output"}}}"#;
 const CITY: &str = r#""question":"Which place do you mean?","reply_token":"rpl_1","timeout_seconds":120,"choices":[{"value":"Lagos","label":"Lagos"},{"value":"London","label":"London"},{"value":"Madrid","label":"Madrid"}],"accepted_response_kinds":["multiple_choice","freetext"]"#;
 
-/// Translations of the agent's sentences in Spanish and Yoruba, as in the demo and in sayso's hook.
+/// Translations of the agent's sentences in Spanish and Yoruba, as in the demo and in sayso's hook. Only the bill is in neither.
 const TRANSLATIONS: [[&str; 3]; 7] = [
     ["Transfer 20 euros to Ben.", "Transferir 20 euros a Ben.", "Fi yúrò 20 ránṣẹ́ sí Ben."],
     ["Pay the bill of May.", "Pagar la factura de mayo.", "San owó oṣù Karùn-ún."],
     [
         "The money leaves the account at once.",
-        "El dinero sale al instante.",
+        "El dinero sale enseguida.",
         "Owó náà máa kúrò nínú àkántì lẹ́sẹ̀kẹsẹ̀.",
     ],
     [
@@ -80,6 +81,20 @@ const TRANSLATIONS: [[&str; 3]; 7] = [
     ["Run: rm", "Ejecutar: rm", "Ṣe àṣẹ yìí: rm"],
     ["It deletes files.", "Borra archivos.", "Ó ń pa fáìlì rẹ́."],
 ];
+
+#[test]
+fn the_measured_questions_are_those_of_the_demo_and_the_hook() {
+    let demo = include_str!("../../../../cli/src/demo/phrases/confirmed_actions.rs");
+    let hook = include_str!("../../../../gate/src/phrases/texts.rs");
+    for texts in TRANSLATIONS.iter().filter(|texts| !texts[0].starts_with("Pay the bill")) {
+        for (text, amount) in texts.iter().zip(["20 euros", "20 euros", "20"]) {
+            let placeholder = if amount == "20" { "{amount}" } else { "{euros}" };
+            let template =
+                text.replace(amount, placeholder).replace("Ben", "{recipient}").replace(": rm", ": {}");
+            assert!([demo, hook].iter().any(|source| source.contains(&template)), "{template}");
+        }
+    }
+}
 
 /// Returns the rows of questions in Spanish (1) or Yoruba (2).
 fn translated_questions(language: usize) -> Vec<(String, Announcement, &'static Phrases)> {
@@ -244,7 +259,7 @@ fn word_count(text: &str) -> usize {
 }
 
 /// Returns a column of a row of the table in the documentation.
-fn documented<'d>(document: &'d str, name: &str, column: usize) -> Option<&'d str> {
+pub(super) fn documented<'d>(document: &'d str, name: &str, column: usize) -> Option<&'d str> {
     let row = document.lines().find(|line| line.starts_with(&format!("| {name} |")))?;
     row.split('|').nth(column).map(str::trim)
 }
@@ -274,19 +289,40 @@ fn no_announcement_takes_more_than_12_seconds() {
     }
 }
 
-/// Prints the rows with their seconds.
+/// Returns how long the sound of a text is, in seconds. espeak-ng computes the sound without playing it, so the load of the machine does not
+/// matter. Returns `None` without a voice for the language.
+pub(super) fn sound_seconds(text: &str, language: &str) -> Option<f64> {
+    let output = Command::new("espeak-ng")
+        .args(["-v", language, "-s", "175", "--stdout", "--", text])
+        .output()
+        .unwrap();
+    // 22,050 samples of two bytes are one second.
+    output.status.success().then(|| f64::from(u32::try_from(output.stdout.len()).unwrap()) / 44_100.0)
+}
+
+/// Measures the seconds of the table, and prints its rows. Versions of espeak-ng differ a little, so the sound may be up to 5 % longer or shorter than
+/// the table says.
 #[test]
 #[ignore = "needs espeak-ng"]
 fn measure_with_espeak() {
+    let document = include_str!("../../../../../docs/listening.md");
+    let mut wrong_rows = Vec::new();
     for (name, announcement, phrases) in rows() {
-        let (text, voice) = (spoken_text(&announcement, phrases), phrases.language());
-        let output = Command::new("espeak-ng")
-            .args(["-v", voice, "-s", "175", "--stdout", "--", &text])
-            .output()
-            .unwrap();
-        // 22,050 samples of two bytes are one second.
-        let seconds = f64::from(u32::try_from(output.stdout.len()).unwrap()) / 44_100.0;
-        let seconds = if output.status.success() { format!("{seconds:.1}") } else { "–".to_owned() };
+        let text = spoken_text(&announcement, phrases);
+        let measured = sound_seconds(&text, phrases.language());
+        let seconds = measured.map_or("–".to_owned(), |seconds| format!("{seconds:.1}"));
         println!("| {name} | {} | {seconds} | {}", word_count(&text), text.replace('\n', " / "));
+        let documented = documented(document, &name, 5).unwrap().parse::<f64>().ok();
+        let is_right = match (documented, measured) {
+            (Some(documented), Some(measured)) => (measured - documented).abs() <= documented * 0.05,
+            (None, None) => true,
+            // A later espeak-ng may have a voice that this one lacks.
+            (None, Some(_)) => phrases.language() == "yo",
+            (Some(_), None) => false,
+        };
+        if !is_right {
+            wrong_rows.push(format!("{name}: {seconds} s, but docs/listening.md says {documented:?}"));
+        }
     }
+    assert!(wrong_rows.is_empty(), "{wrong_rows:#?}");
 }
