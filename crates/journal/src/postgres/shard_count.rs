@@ -25,6 +25,16 @@ impl PostgresDatabase {
         u16::try_from(stored).map_err(|error| JournalError::Io(error.into()))
     }
 
+    /// Returns the number of shards, if it is fixed.
+    pub fn shard_count(&self) -> Result<Option<i32>, JournalError> {
+        let connection = self.borrow()?;
+        let query = connection.session()?.client.query_opt("SELECT count FROM sayso.shard_count", &[]);
+        let row = wait(query, self.answer_timeout()).ok_or_else(timed_out)?.map_err(from_postgres)?;
+        let count = row.map(|row| row.get(0));
+        connection.put_back();
+        Ok(count)
+    }
+
     /// Whether shard 0 was once the only one, because the journals were imported from a hub with one shard.
     pub fn was_single(&self) -> Result<bool, JournalError> {
         let connection = self.borrow()?;
