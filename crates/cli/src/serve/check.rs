@@ -25,11 +25,9 @@ pub(super) fn run(loaded: &LoadedConfig) -> ExitStatus {
     problems.extend(token_file_problem(config));
     // A node of a cluster keeps nothing in the folder, except that the first one writes the admin token there.
     let mut uses_data_folder = !config.memory && !config.cluster;
-    if let Some(address) = &config.database {
-        match super::database_journal::check(address.expose(), config) {
-            Ok(has_tokens) => uses_data_folder |= config.cluster && !has_tokens,
-            Err(found) => problems.extend(found),
-        }
+    match super::database_journal::check(config) {
+        Ok(has_tokens) => uses_data_folder |= config.cluster && !has_tokens,
+        Err(found) => problems.extend(found),
     }
     if uses_data_folder {
         problems.extend(data_folder_problem(&config.data));

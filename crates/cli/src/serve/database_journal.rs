@@ -68,13 +68,14 @@ pub(super) fn database_settings(address: &str, config: &super::Config) -> Result
     Ok(settings)
 }
 
-/// Returns why a hub or a node of a cluster cannot use the database, or whether the database has the tokens of a cluster. Changes
+/// Returns why a hub or a node of a cluster cannot use its database, or whether the database has the tokens of a cluster. Changes
 /// nothing.
 #[cfg(feature = "postgres")]
-pub(super) fn check(address: &str, config: &super::Config) -> Result<bool, Vec<String>> {
+pub(super) fn check(config: &super::Config) -> Result<bool, Vec<String>> {
     use super::cluster_texts::{TOKENS_TEXT, parse_tokens};
 
-    let settings = database_settings(address, config).map_err(|problem| vec![problem])?;
+    let Some(address) = &config.database else { return Ok(true) };
+    let settings = database_settings(address.expose(), config).map_err(|problem| vec![problem])?;
     let name = settings.to_string();
     let describe = |error: journal::JournalError| vec![format!("journal {name}: {error}")];
     let (database, has_tables) = PostgresDatabase::check(settings).map_err(describe)?;
@@ -96,9 +97,10 @@ pub(super) fn check(address: &str, config: &super::Config) -> Result<bool, Vec<S
     if problems.is_empty() { Ok(has_tokens) } else { Err(problems) }
 }
 
-/// Without Postgres, the address itself is the problem, and is reported elsewhere.
+/// Without Postgres, an address is a problem in itself, which is reported elsewhere.
 #[cfg(not(feature = "postgres"))]
-pub(super) fn check(_address: &str, _config: &super::Config) -> Result<bool, Vec<String>> {
+#[expect(clippy::unnecessary_wraps, reason = "with Postgres, there may be problems")]
+pub(super) fn check(_config: &super::Config) -> Result<bool, Vec<String>> {
     Ok(true)
 }
 
