@@ -44,7 +44,7 @@ pub(super) struct Conversation {
 /// Maximum number of messages of one conversation.
 const MAX_MESSAGES: usize = 100_000;
 /// Maximum size of the messages of one conversation, in bytes.
-const MAX_RECORDED_BYTES: usize = 64 * 1024 * 1024;
+const MAX_RECORDED_BYTES: usize = 16 * 1024 * 1024;
 
 /// Grace period for events in flight after the subscription was closed.
 const IN_FLIGHT_TIME: Duration = Duration::from_secs(2);

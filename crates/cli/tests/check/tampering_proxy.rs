@@ -77,11 +77,11 @@ impl Fault {
         })
     }
 
-    /// Every event comes 80 times, with more than a megabyte each time.
+    /// Every event comes 20 times, with more than a megabyte each time.
     pub(super) fn flood() -> Self {
         Self::on_event("flood", |_, mut event| {
             event["note"] = json!("n".repeat(1 << 20));
-            vec![event; 80]
+            vec![event; 20]
         })
     }
 
