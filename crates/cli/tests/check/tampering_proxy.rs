@@ -77,14 +77,6 @@ impl Fault {
         })
     }
 
-    /// Every event comes 20 times, with more than a megabyte each time.
-    pub(super) fn flood() -> Self {
-        Self::on_event("flood", |_, mut event| {
-            event["note"] = json!("n".repeat(1 << 20));
-            vec![event; 20]
-        })
-    }
-
     pub(super) fn all() -> Vec<Self> {
         vec![
             Self::on_response("AAEP-5.4.4-2", |_, _, body| {
