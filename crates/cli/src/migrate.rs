@@ -31,14 +31,15 @@ pub(crate) fn run(arguments: &MigrateArgs) -> Result<ExitStatus, CommandError> {
 
 #[cfg(feature = "postgres")]
 mod with_postgres {
+    use std::io::{Read as _, Write as _};
     use std::path::{Path, PathBuf};
     use std::time::Duration;
 
     use journal::{
         ImportReport, ImportedText, Journal as _, JournalError, LeaseSettings, PostgresDatabase,
-        PostgresJournal, ShardOwner, SqliteJournal, SqliteSettings,
+        PostgresJournal, ShardOwner, SharedTexts, SqliteJournal, SqliteSettings,
     };
-    use seal::{base64url, es256};
+    use seal::{Random as _, SystemRandom, base64url, es256};
 
     use super::MigrateArgs;
     use crate::ExitStatus;
@@ -49,23 +50,48 @@ mod with_postgres {
     use crate::serve::{JOURNAL_FILE_NAME, MIGRATED_SUFFIX, MIGRATION_MARK_NAME, journal_file_name};
 
     /// Marks a folder whose journals may already be in the database. No hub starts on it.
-    struct MigrationMark(PathBuf);
+    struct MigrationMark {
+        path: PathBuf,
+        /// Identifies the move. The database stores it together with everything else, so it shows whether the move was made.
+        id: String,
+    }
+
+    /// The name of the text in the database that has the id of a move.
+    const MOVE_TEXT: &str = "move";
+    /// Maximum size of the mark.
+    const MAX_MARK_BYTES: u64 = 1024;
 
     impl MigrationMark {
         /// Creates the mark, if it does not exist. Returns whether an earlier attempt has left it.
         fn create(data: &Path) -> Result<(Self, bool), String> {
             let path = data.join(MIGRATION_MARK_NAME);
-            let was_there = path.exists();
-            let created = std::fs::File::create(&path).and_then(|file| file.sync_all());
-            created
-                .and_then(|()| sync_folder(data))
-                .map_err(|error| format!("cannot write {}: {}", path.display(), describe_io_error(&error)))?;
-            Ok((Self(path), was_there))
+            let describe = |error| format!("cannot write {}: {}", path.display(), describe_io_error(&error));
+            let mut id = String::new();
+            if let Ok(file) = std::fs::File::open(&path) {
+                file.take(MAX_MARK_BYTES).read_to_string(&mut id).map_err(describe)?;
+            }
+            let was_there = !id.trim().is_empty();
+            if !was_there {
+                let mut random = [0; 16];
+                SystemRandom.fill(&mut random);
+                id = base64url::encode(&random);
+                let written = std::fs::File::create(&path)
+                    .and_then(|mut file| file.write_all(id.as_bytes()).and_then(|()| file.sync_all()));
+                written.and_then(|()| sync_folder(data)).map_err(describe)?;
+            }
+            Ok((Self { path, id: id.trim().to_owned() }, was_there))
         }
 
         fn remove(self) -> Result<(), String> {
-            std::fs::remove_file(&self.0)
-                .map_err(|error| format!("cannot remove {}: {}", self.0.display(), describe_io_error(&error)))
+            std::fs::remove_file(&self.path).map_err(|error| {
+                format!("cannot remove {}: {}", self.path.display(), describe_io_error(&error))
+            })
+        }
+
+        /// Whether the database has everything that this move copies.
+        fn is_stored(&self, database: &PostgresDatabase) -> Result<bool, JournalError> {
+            let stored = SharedTexts::new(database).read(MOVE_TEXT, None)?;
+            Ok(stored.is_some_and(|stored| stored.content == self.id))
         }
     }
 
@@ -95,13 +121,13 @@ mod with_postgres {
         let database = open_database(&address)?;
         let texts = FolderTexts::read(data)?;
         let (mark, was_interrupted) = MigrationMark::create(data)?;
-        let report = match import(&database, &mut sources, count, &texts, was_interrupted) {
+        let report = match import(&database, &mut sources, count, &texts, &mark) {
             Ok(report) => report,
             Err(error @ JournalError::OutcomeUnknown(_)) => {
                 return Err(format!("{error}. Run the command again, and do not start the old hub").into());
             }
             Err(error) => {
-                // An earlier attempt may have copied everything.
+                // An earlier attempt may have copied everything, if the database could not be asked.
                 if !was_interrupted {
                     mark.remove()?;
                 }
@@ -240,11 +266,15 @@ mod with_postgres {
             Ok(Self { tokens, receipt_key })
         }
 
-        fn to_import(&self) -> Vec<ImportedText<'_>> {
-            let texts = [(TOKENS_TEXT, &self.tokens), (RECEIPT_KEY_TEXT, &self.receipt_key)];
+        fn to_import<'t>(&'t self, mark: &'t MigrationMark) -> Vec<ImportedText<'t>> {
+            let texts = [
+                (TOKENS_TEXT, self.tokens.as_deref()),
+                (RECEIPT_KEY_TEXT, self.receipt_key.as_deref()),
+                (MOVE_TEXT, Some(&*mark.id)),
+            ];
             texts
                 .into_iter()
-                .filter_map(|(name, content)| Some(ImportedText { name, content: content.as_deref()? }))
+                .filter_map(|(name, content)| Some(ImportedText { name, content: content? }))
                 .collect()
         }
     }
@@ -255,8 +285,11 @@ mod with_postgres {
         sources: &mut Sources,
         count: u16,
         texts: &FolderTexts,
-        was_interrupted: bool,
+        mark: &MigrationMark,
     ) -> Result<Option<ImportReport>, JournalError> {
+        if mark.is_stored(database)? {
+            return Ok(None);
+        }
         let configured = i32::from(count);
         if let Some(stored) = database.shard_count()?.filter(|stored| *stored != configured) {
             return Err(JournalError::ShardCount { stored, configured });
@@ -266,10 +299,7 @@ mod with_postgres {
         let lease =
             LeaseSettings { duration: Duration::from_mins(1), max_wait: Duration::ZERO, take_over: false };
         let journals = PostgresJournal::open_all(database, count, &owner, &lease)?;
-        if was_interrupted && journals.iter().any(|journal| !journal.is_unused()) {
-            return Ok(None);
-        }
-        PostgresJournal::import(&journals, &sources.journals, sources.was_single, &texts.to_import())
+        PostgresJournal::import(&journals, &sources.journals, sources.was_single, &texts.to_import(mark))
             .map(Some)
     }
 }

@@ -115,16 +115,34 @@ fn another_user_of_the_machine_is_refused() {
     }
     let user = User::new();
     let hub = user.serve(&["--listen", "127.0.0.1:0"]);
-    let (host, port) = hub.address.split_once(':').unwrap();
-    let request = format!(
-        "exec 3<>/dev/tcp/{host}/{port}; printf 'GET / HTTP/1.1\\r\\nHost: {host}:{port}\\r\\nConnection: close\\r\\n\\r\\n' >&3; cat <&3"
+    assert_eq!(answer_to(0, &hub.address, "GET /"), "HTTP/1.1 200 OK");
+    assert_eq!(answer_to(65534, &hub.address, "GET /"), "HTTP/1.1 403 Forbidden");
+}
+
+/// Sends a request as this user, and returns the status line of the response.
+fn answer_to(uid: u32, address: &str, request: &str) -> String {
+    let (host, port) = address.split_once(':').unwrap();
+    let script = format!(
+        "exec 3<>/dev/tcp/{host}/{port}; printf '{request} HTTP/1.1\\r\\nHost: {host}:{port}\\r\\nContent-Type: application/json\\r\\n\
+         Content-Length: 2\\r\\nConnection: close\\r\\n\\r\\n{{}}' >&3; cat <&3"
     );
-    let answer = |uid| {
-        let output = Command::new("bash").args(["-c", &request]).current_dir("/").uid(uid).output().unwrap();
-        String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned()
-    };
-    assert_eq!(answer(0), "HTTP/1.1 200 OK");
-    assert_eq!(answer(65534), "HTTP/1.1 403 Forbidden");
+    let output = Command::new("bash").args(["-c", &script]).current_dir("/").uid(uid).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn another_user_of_the_machine_cannot_report_over_opentelemetry() {
+    if !rustix::process::getuid().is_root() {
+        eprintln!("skipped: only root can act as another user");
+        return;
+    }
+    let user = User::new();
+    let hub = user.serve(&["--otlp-listen", "127.0.0.1:0"]);
+    let line =
+        hub.startup_lines.iter().find_map(|line| line.strip_prefix("receiving OpenTelemetry on http://"));
+    let address = line.expect("the address");
+    assert_eq!(answer_to(0, address, "POST /v1/traces"), "HTTP/1.1 200 OK");
+    assert_eq!(answer_to(65534, address, "POST /v1/traces"), "HTTP/1.1 403 Forbidden");
 }
 
 #[test]
@@ -132,7 +150,17 @@ fn a_personal_hub_has_one_name_and_a_port_that_nobody_knows_in_advance() {
     let user = User::new();
     let hub = user.serve(&[]);
     let (host, port) = hub.address.split_once(':').unwrap();
-    assert_eq!((host, port == "8787"), ("127.0.0.1", false));
+    assert_eq!(host, "127.0.0.1");
+    // The system chooses a free port for each start, so the ports of several hubs differ.
+    let others: Vec<_> = (0..3).map(|_| User::new()).collect();
+    let others: Vec<_> = others.iter().map(|other| other.serve(&[])).collect();
+    for other in &others {
+        assert_ne!(other.address, hub.address);
+    }
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
+    let mut bounds = range.split_whitespace().map(|bound| bound.parse::<u16>().unwrap());
+    let (first, last) = (bounds.next().unwrap(), bounds.next().unwrap());
+    assert!((first..=last).contains(&port.parse().unwrap()), "{port} is not a port that the system chose");
     for name in ["localhost", "[::1]"] {
         let response = hub.client().with_header(&format!("Host: {name}:{port}")).get("/");
         assert_eq!(response.status, 421, "{name}");

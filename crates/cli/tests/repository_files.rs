@@ -179,9 +179,54 @@ fn a_missing_crate_path_is_reported() {
 fn every_test_in_the_security_document_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let document = fs::read_to_string(root.join("docs/security.md")).unwrap();
-    let tests: Vec<&str> = crate_paths(&document).into_iter().filter(|path| path.contains("::")).collect();
+    let (tests, files): (Vec<&str>, Vec<&str>) =
+        crate_paths(&document).into_iter().partition(|path| path.contains("::"));
     assert!(tests.len() > 50, "found only {} tests in docs/security.md", tests.len());
     assert_eq!(missing_tests(&root, &tests), Vec::<&str>::new(), "docs/security.md names missing tests");
+    assert!(files.len() > 10, "found only {} files in docs/security.md", files.len());
+    assert_eq!(missing_paths(&root, &files), Vec::<&str>::new(), "docs/security.md names missing files");
+}
+
+#[test]
+fn the_security_document_lists_exactly_the_fuzz_targets() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let document = fs::read_to_string(root.join("docs/security.md")).unwrap();
+    let stem = |path: PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    let targets: Vec<String> = entries(&root.join("fuzz/fuzz_targets")).into_iter().map(stem).collect();
+    assert_eq!(fuzz_target_problems(&document, &targets), Vec::<String>::new());
+}
+
+#[test]
+fn a_wrong_fuzz_target_is_reported() {
+    let document = "fuzz target `gone`, fuzz target `kept`\n## Fuzzing\n| `kept` | x |\n| `old` | x |\n## Other\n| `x` |\n";
+    let targets = ["kept", "new"].map(str::to_owned);
+    assert_eq!(
+        fuzz_target_problems(document, &targets),
+        [
+            "gone is cited and does not exist",
+            "new is not in the table",
+            "old is in the table and does not exist"
+        ]
+    );
+}
+
+/// Returns the differences between the fuzz targets and those that a document cites or lists under its heading "Fuzzing".
+fn fuzz_target_problems(document: &str, targets: &[String]) -> Vec<String> {
+    let name = |text: &str| text.split('`').next().unwrap_or_default().to_owned();
+    let is_target = |name: &String| targets.contains(name);
+    let cited = document.split("fuzz target `").skip(1).map(name);
+    let section = document.split("\n## Fuzzing\n").nth(1).unwrap_or_default();
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let listed: Vec<String> = section.lines().filter_map(|line| line.strip_prefix("| `")).map(name).collect();
+    let mut problems: Vec<String> = cited
+        .filter(|name| !is_target(name))
+        .map(|name| format!("{name} is cited and does not exist"))
+        .collect();
+    let unlisted = targets.iter().filter(|name| !listed.contains(name));
+    problems.extend(unlisted.map(|name| format!("{name} is not in the table")));
+    let missing = listed.iter().filter(|name| !is_target(name));
+    problems.extend(missing.map(|name| format!("{name} is in the table and does not exist")));
+    problems
 }
 
 #[test]

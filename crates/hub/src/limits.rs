@@ -98,6 +98,8 @@ pub struct HubLimits {
     pub resume_window_ms: i64,
     /// Maximum number of events that are replayed to a listener that reconnects.
     pub max_replay_events: usize,
+    /// Maximum size of the events that are read from the journal for such a replay, in bytes.
+    pub max_replay_bytes: usize,
     /// Maximum time that one request waits for an answer, in milliseconds.
     pub max_wait_ms: i64,
     /// Maximum number of pending waits per principal.
@@ -149,6 +151,7 @@ impl Default for HubLimits {
             attach_window_ms: 30_000,
             resume_window_ms: 30_000,
             max_replay_events: 1_024,
+            max_replay_bytes: 8 * 1024 * 1024,
             max_wait_ms: 300_000,
             waits_per_principal: 1_024,
             followers_per_session: 16,

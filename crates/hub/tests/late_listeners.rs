@@ -69,6 +69,45 @@ fn a_listener_from_the_start_receives_the_state_if_there_are_too_many_events() {
     }
 }
 
+/// Lets a listener miss 20 large events, with this limit. Returns whether they were replayed, to a listener that resumes and to one
+/// from the start, and the size of all events in the log.
+fn replay_of_large_events(max_replay_bytes: usize) -> ([bool; 2], usize) {
+    let limits = HubLimits { max_replay_bytes, ..HubLimits::default() };
+    let mut harness = HubHarness::with(&limits, FaultyJournal::default(), START);
+    let (bank, ada) = (agent("bank"), listener("ada", &[]));
+    let session = harness.start(&bank);
+    let (subscription, connection) = harness.connect_listener(&ada, REPLY_CAPABILITIES);
+    harness.publish(&bank, &session, &[&to_state("thinking")]);
+    harness.take_events(connection);
+    let last = harness.disk.events().last().unwrap().event_id.clone();
+    // More events than one page of the journal has.
+    for number in 0..20 {
+        let large = format!(
+            r#"{{"@context":["https://aaep-protocol.org/context/v1","urn:acme:context:v1"],"type":"aaep:agent.progress.updated","progress":{{"percent":{number}}},"summary_normal":"Working.","extensions":{{"acme":{{"note":"{}"}}}}}}"#,
+            "n".repeat(20_000)
+        );
+        let reply = harness.publish(&bank, &session, &[&large]);
+        assert!(matches!(reply, HubReply::EventsPublished { .. }), "{reply:?}");
+    }
+    let connection = harness.attach(&ada, &subscription, Some(&last));
+    let resumed = event_types(&harness.take_events(connection)) == vec!["progress.updated"; 20];
+    let has_gap = harness.take_messages(connection).iter().any(|message| message.contains("sayso:gap"));
+    assert_ne!(resumed, has_gap);
+    let subscription = harness.subscribe(&ada, REPLY_CAPABILITIES);
+    let from_start = attach_from_start(&mut harness, &ada, &subscription, 77).len();
+    assert!([1, 22].contains(&from_start), "{from_start}");
+    let total = harness.disk.events().iter().map(|event| event.body.len()).sum();
+    ([resumed, from_start == 22], total)
+}
+
+#[test]
+fn a_listener_receives_the_state_if_the_missed_events_are_too_large() {
+    let (is_replayed, total) = replay_of_large_events(HubLimits::default().max_replay_bytes);
+    assert_eq!(is_replayed, [true; 2]);
+    assert_eq!(replay_of_large_events(total), ([true; 2], total));
+    assert_eq!(replay_of_large_events(total - 1), ([false; 2], total));
+}
+
 #[test]
 fn the_state_that_a_late_listener_receives_says_what_the_session_is_about() {
     let mut harness = HubHarness::new();

@@ -215,3 +215,119 @@ fn after_a_restart_the_sessions_of_a_token_or_of_an_agent_count_in_all_shards() 
         assert!(matches!(second.ask_hub(&other, start("post")), HubReply::SessionStarted { .. }));
     }
 }
+
+const HANDOFF_CAPABILITIES: &str = r#"{"supported_conformance_levels":[1,2,3],"sayso":{"handoffs":true}}"#;
+
+/// Starts a session and asks for somebody to take over. Returns the session and the reply.
+fn hand_off(harness: &mut HubHarness, agent: &Principal) -> (String, HubReply) {
+    let session = harness.start(agent);
+    let body = r#"{"reason":"A person is needed.","target_kind":"escalation_queue","summary_normal":"I need a person."}"#;
+    let command = HubCommand::HandOff { session: id(&session), body: body.into(), idempotency_key: None };
+    let reply = harness.ask_hub(agent, command);
+    (session, reply)
+}
+
+/// Starts two shards on journals without entries, each with a receiver.
+fn two_shards(limits: &HubLimits) -> [HubHarness; 2] {
+    let receiver = Principal { role: hub::Role::Receiver, ..listener("ada", &[]) };
+    let shards = Shard::all_of(ShardMap::new(2)).into_iter().map(|shard| {
+        let mut harness = harness_in(shard, limits);
+        harness.connect_listener(&receiver, HANDOFF_CAPABILITIES);
+        harness
+    });
+    shards.collect::<Vec<_>>().try_into().ok().unwrap()
+}
+
+fn restart(shards: &mut [HubHarness; 2], limits: &HubLimits) {
+    for (harness, shard) in shards.iter_mut().zip(Shard::all_of(ShardMap::new(2))) {
+        start_core(harness, shard, limits);
+    }
+}
+
+#[test]
+fn open_handoffs_are_counted_in_all_shards_together_even_after_a_restart() {
+    let bank = agent("bank");
+    let mut generous = HubLimits::default();
+    (generous.handoffs.max_open_per_agent, generous.handoffs.max_open_total) = (10, 10);
+    for (per_agent, total) in [(1, 10), (10, 1)] {
+        let mut limits = HubLimits::default();
+        (limits.handoffs.max_open_per_agent, limits.handoffs.max_open_total) = (per_agent, total);
+        let refusal: HubReply = if per_agent == 1 {
+            LimitReached::HandoffsPerAgent { max: 1 }.into()
+        } else {
+            LimitReached::Handoffs.into()
+        };
+        let mut shards = two_shards(&limits);
+        let (_, opened) = hand_off(&mut shards[0], &bank);
+        assert!(!matches!(opened, HubReply::LimitReached(_)), "{opened:?}");
+        assert_eq!(hand_off(&mut shards[1], &bank).1, refusal);
+        // Stored hand-offs count, even if there are more than the limit now permits, and whichever of them ends.
+        for ended in [0, 1] {
+            let mut shards = two_shards(&generous);
+            let sessions = [(); 2].map(|()| hand_off(&mut shards[0], &bank).0);
+            restart(&mut shards, &limits);
+            let end = r#"{"type":"aaep:agent.session.completed","summary_normal":"Done."}"#;
+            let reply = shards[0].publish(&bank, &sessions[ended], &[end]);
+            assert!(matches!(reply, HubReply::EventsPublished { .. }), "{reply:?}");
+            assert_eq!(hand_off(&mut shards[1], &bank).1, refusal);
+        }
+    }
+}
+
+#[test]
+fn subscriptions_are_counted_in_all_shards_together_even_after_a_restart() {
+    let limits = HubLimits { subscriptions: 1, ..HubLimits::default() };
+    let map = ShardMap::new(2);
+    let person =
+        (0..100).map(|number| format!("p{number}")).find(|person| map.of_person(person) == 1).unwrap();
+    let (everything, one_person) = (listener("ada", &[]), listener("ben", &[&format!("person:{person}")]));
+    let shards = Shard::all_of(map).into_iter().map(|shard| harness_in(shard, &limits));
+    let mut shards: [HubHarness; 2] = shards.collect::<Vec<_>>().try_into().ok().unwrap();
+    shards[0].subscribe(&everything, "{}");
+    let request = || {
+        subscribe(
+            r#"{"type":"subscription.request","aaep_version":"1.0.0","subscriber_id":"x","capabilities":{}}"#,
+        )
+    };
+    for _ in 0..2 {
+        let reply = shards[1].ask_hub(&one_person, request());
+        assert!(!matches!(reply, HubReply::Subscribed { .. }), "{reply:?}");
+        for (harness, shard) in shards.iter_mut().zip(Shard::all_of(map)) {
+            start_core(harness, shard, &limits);
+        }
+    }
+}
+
+#[test]
+fn a_shard_adopts_the_manifests_of_another_and_keeps_them_after_a_restart() {
+    let manifest_of = |agent: &str, name: &str| {
+        let document = format!(
+            r#"{{"@context":"https://aaep-protocol.org/context/v1","type":"aaep:producer.manifest","agent_id":"{agent}","agent_name":"{name}","aaep_versions_supported":["1.0.0"],"conformance_levels_supported":[1,2,3],"transports_supported":["sse"],"contact":"help@bank.example"}}"#
+        );
+        HubCommand::PublishManifest { document }
+    };
+    let mut shards = two_shards(&HubLimits::default());
+    for (shard, agent_id, name) in [
+        (0, "bank", "New"),
+        (0, "shop", "Shop"),
+        (0, "post", "Post"),
+        (1, "bank", "Old"),
+        (1, "gone", "Gone"),
+        (1, "post", "Post"),
+    ] {
+        let reply = shards[shard].ask_hub(&agent(agent_id), manifest_of(agent_id, name));
+        assert!(matches!(reply, HubReply::ManifestPublished { .. }), "{reply:?}");
+    }
+    let documents = |harness: &HubHarness| {
+        let mut documents = harness.core.documents_of_agents();
+        documents.sort();
+        documents
+    };
+    let expected = documents(&shards[0]);
+    assert_eq!(expected.len(), 3);
+    let adopted = shards[0].core.documents_of_agents();
+    shards[1].core.adopt_documents_of_agents(&adopted).unwrap();
+    assert_eq!(documents(&shards[1]), expected);
+    restart(&mut shards, &HubLimits::default());
+    assert_eq!(documents(&shards[1]), expected);
+}

@@ -165,6 +165,13 @@ impl<S: HttpService> HttpServer<S> {
         self
     }
 
+    /// Serves only this user of the machine, as [`Server::with_only_user`](crate::Server::with_only_user) does.
+    #[must_use]
+    pub fn with_only_user(mut self, user: Option<u32>) -> Self {
+        self.core.set_only_user(user);
+        self
+    }
+
     /// Trusts the headers `X-Forwarded-For` and `X-Forwarded-Proto` of requests from these networks.
     #[must_use]
     pub fn with_trusted_proxies(mut self, networks: Vec<IpNet>) -> Self {

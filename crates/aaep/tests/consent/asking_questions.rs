@@ -63,6 +63,11 @@ fn a_question_that_breaks_a_rule_is_refused() {
         (json!({"reply_token": "rpl_1"}), "AAEP-6.2.1-2"),
         (json!({"reply_token": "rpl_4F8A2E7D9C1B6A3F4F8A2E7D9C1B6A3F"}), "AAEP-6.2.1-2"),
         (json!({"reply_token": "rpl_4f8a2e7d9c1b6a3f"}), "AAEP-6.2.1-2"),
+        (json!({"reply_token": format!("{}x", token(1).as_str())}), "AAEP-6.2.1-2"),
+        (json!({"reply_token": format!("{}x1234", token(1).as_str())}), "AAEP-6.2.1-2"),
+        (json!({"reply_token": format!("{}xa", token(1).as_str())}), "AAEP-6.2.1-2"),
+        (json!({"reply_token": format!("{}y1", token(1).as_str())}), "AAEP-6.2.1-2"),
+        (json!({"reply_token": format!("rpl_{}x1", "g".repeat(32))}), "AAEP-6.2.1-2"),
     ];
     for (edit, rule) in edits {
         let refused = ConsentHub::with_listeners(&["ada"])
@@ -82,6 +87,15 @@ fn a_question_that_breaks_a_rule_is_refused() {
         T0,
     );
     assert_eq!(refused.unwrap_err(), AskError::InvalidDigest);
+}
+
+#[test]
+fn a_reply_token_may_end_in_the_number_of_a_shard() {
+    for number in ["x0", "x12", "x255"] {
+        let event = with(confirmation(1), &json!({"reply_token": format!("{}{number}", token(1).as_str())}));
+        let asked = ConsentHub::with_listeners(&["ada"]).try_ask(&event, &["ada"], T0);
+        assert!(asked.is_ok(), "{number}: {asked:?}");
+    }
 }
 
 #[test]

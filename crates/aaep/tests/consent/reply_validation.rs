@@ -258,3 +258,33 @@ fn the_first_valid_reply_wins() {
         "the deadline has passed, but the question is already resolved"
     );
 }
+
+#[test]
+fn a_message_survives_a_round_trip_and_only_more_time_is_not_repeatable() {
+    let handoff = |kind: &str, more: serde_json::Value| {
+        let message = json!({
+            "type": kind, "reply_token": token(1).as_str(), "subscription_id": sub("ada").as_str(),
+            "timestamp": format_timestamp(T0.get()),
+        });
+        with(message, &more).to_string()
+    };
+    let acknowledge = handoff("sayso:handoff.acknowledge", json!({"note": "I am calling you."}));
+    let reject = handoff("sayso:handoff.reject", json!({}));
+    for (text, is_repeatable) in [
+        (reply(1, "ada", "accept", T0), true),
+        (response(1, "ada", &json!("Monday"), T0), true),
+        (stop_request("ada", T0), true),
+        (acknowledge.clone(), true),
+        (reject.clone(), true),
+        (extend_request(1, "ada", Some(60), T0), false),
+    ] {
+        let message = ConsentMessage::parse(&text).unwrap();
+        assert_eq!(message.is_repeatable(), is_repeatable, "{text}");
+        let written: serde_json::Value = serde_json::from_str(&message.to_json()).unwrap();
+        assert_eq!(written, serde_json::from_str::<serde_json::Value>(&text).unwrap());
+    }
+    for (text, expected) in [(acknowledge, true), (reject, false)] {
+        let Ok(ConsentMessage::Handoff(reply)) = ConsentMessage::parse(&text) else { panic!("{text}") };
+        assert_eq!((reply.is_acknowledged, reply.reply_token), (expected, token(1)));
+    }
+}

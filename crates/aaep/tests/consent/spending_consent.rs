@@ -306,6 +306,13 @@ fn an_acceptance_with_a_call_id_covers_only_that_call() {
     );
     let mut hub = ConsentHub::with_listeners(&["ada"]);
     hub.ask(&event, &["ada"]);
+    hub.ask(&clarification(2), &["ada"]);
+    let named = |n| {
+        let question = hub.registry.question(&token(n)).unwrap();
+        (question.tool().map(str::to_owned), question.call_id().map(str::to_owned))
+    };
+    assert_eq!(named(1), (Some("transfer".to_owned()), Some("call_7".to_owned())));
+    assert_eq!(named(2), (None, None));
     hub.answer("ada", 1, "accept", T0 + 1).unwrap();
     let session = session();
     let call_seven = GuardedCall { call_id: Some("call_7"), ..call(&session, None, None) };
@@ -327,4 +334,16 @@ fn a_clarification_is_not_consent() {
             SpendError::NotAsked
         );
     }
+}
+
+#[test]
+fn a_refused_call_names_the_agents_own_question_and_not_that_of_another() {
+    let mut hub = ConsentHub::with_listeners(&["ada"]);
+    let of_helper = |n| with(confirmation(n), &json!({"producer": {"agent_id": "helper"}}));
+    for event in [of_helper(1), bound(confirmation(2), "transfer", BEN_ARGUMENTS), of_helper(3)] {
+        hub.ask(&event, &["ada"]);
+    }
+    let session = session();
+    let transfer = call(&session, None, Some(BEN_ARGUMENTS));
+    assert_eq!(hub.registry.spend(&transfer, T0 + 1).unwrap_err(), SpendError::Undecided);
 }

@@ -125,3 +125,27 @@ fn an_undecided_escalation_fails_the_session_from_every_state() {
         assert_eq!(harness.outcome().ending, SessionEnding::TimedOut(Timer::Escalation), "{case}");
     }
 }
+
+#[test]
+fn the_side_that_escalated_is_known_until_the_escalation_ends() {
+    for side in [A, B] {
+        let mut harness = SessionHarness::conversing();
+        assert_eq!(harness.session.escalated_by(), None);
+        harness.send(side, escalate(None));
+        assert_eq!(harness.session.escalated_by(), Some(side));
+        harness.send(side, inform("resolution"));
+        assert_eq!(harness.session.escalated_by(), None);
+    }
+}
+
+#[test]
+fn each_side_must_identify_itself_once_the_invitation_is_accepted() {
+    let awaited = |harness: &SessionHarness| [A, B].map(|side| harness.session.awaits_identity(side));
+    assert_eq!(awaited(&SessionHarness::invited()), [false, false]);
+    let mut harness = SessionHarness::identifying();
+    assert_eq!(awaited(&harness), [true, true]);
+    harness.send(B, inform("identity"));
+    assert_eq!(awaited(&harness), [true, false]);
+    harness.send(A, inform("identity"));
+    assert_eq!(awaited(&harness), [false, false]);
+}

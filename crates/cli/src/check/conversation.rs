@@ -33,12 +33,18 @@ pub(super) struct Conversation {
     tape: Tape,
     /// The exchanged messages, one per line, except those that break rules on purpose, and events in flight after a close.
     lines: Vec<String>,
+    recorded_bytes: usize,
     findings: Vec<CheckFinding>,
     /// Received events that were not returned yet.
     backlog: VecDeque<ReceivedEvent>,
     /// End of the grace period for events that the producer sent before it saw the close.
     in_flight_until: Option<Instant>,
 }
+
+/// Maximum number of messages of one conversation.
+const MAX_MESSAGES: usize = 100_000;
+/// Maximum size of the messages of one conversation, in bytes.
+const MAX_RECORDED_BYTES: usize = 16 * 1024 * 1024;
 
 /// Grace period for events in flight after the subscription was closed.
 const IN_FLIGHT_TIME: Duration = Duration::from_secs(2);
@@ -69,6 +75,8 @@ pub(super) enum Arrival {
     Event(ReceivedEvent),
     /// Nothing arrived in time.
     Silence,
+    /// The producer sent more messages, or more bytes, than one conversation may have. Nothing more is read.
+    TooMuch,
     /// The producer closed the connection or the subscription.
     Closed,
 }
@@ -93,6 +101,7 @@ impl Conversation {
             checker: ReplayChecker::new(),
             tape: Tape::default(),
             lines: Vec::new(),
+            recorded_bytes: 0,
             findings: Vec::new(),
             backlog: VecDeque::new(),
             in_flight_until: None,
@@ -172,6 +181,9 @@ impl Conversation {
         self.send(&Message::SubscriptionRenegotiate(message).to_json()).await?;
         let deadline = Instant::now() + self.response_timeout;
         loop {
+            if self.is_full() {
+                return Ok(false);
+            }
             let Ok(received) = timeout_at(deadline, self.connection.next()).await else { return Ok(false) };
             let Some(text) = received? else { return Ok(false) };
             match self.process_message(&text) {
@@ -200,6 +212,9 @@ impl Conversation {
         }
         let deadline = Instant::now() + response_timeout;
         loop {
+            if self.is_full() {
+                return Ok(Arrival::TooMuch);
+            }
             let Ok(received) = timeout_at(deadline, self.connection.next()).await else {
                 return Ok(Arrival::Silence);
             };
@@ -264,6 +279,7 @@ impl Conversation {
     /// Adds a line to the recording and checks it.
     fn record(&mut self, text: &str) {
         self.lines.push(text.replace(['\r', '\n'], " "));
+        self.recorded_bytes += text.len();
         let line = self.lines.len() as u64;
         let item = RecordingItem { line, bytes: Ok(text.as_bytes().to_vec()) };
         let (checked, findings) = self.checker.check_item(&item, &mut self.tape);
@@ -281,9 +297,9 @@ impl Conversation {
         }));
     }
 
-    /// The number of messages in both directions.
-    pub(super) fn message_count(&self) -> u64 {
-        self.lines.len() as u64
+    /// Whether nothing more is read, so that a producer that never stops sending cannot fill the memory.
+    fn is_full(&self) -> bool {
+        self.lines.len() >= MAX_MESSAGES || self.recorded_bytes >= MAX_RECORDED_BYTES
     }
 
     /// Reports behaviour that breaks a requirement, at the last line of the recording.

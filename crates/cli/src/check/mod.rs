@@ -76,8 +76,8 @@ pub(crate) struct Arguments {
 
 /// How long to listen without `--agent`, in seconds.
 const DEFAULT_LISTEN_SECONDS: u64 = 10;
-/// Maximum number of messages of one conversation. Above it, the check stops listening.
-const MAX_MESSAGES: u64 = 100_000;
+/// What is printed if a producer sends more than a conversation may have.
+const TOO_MUCH: &str = "the producer sent too much, so the check stopped listening";
 /// How long the other subscriptions must be silent before the check ends.
 const QUIET_TIME: Duration = Duration::from_millis(500);
 /// Maximum number of commands that wait for the agent of the check.
@@ -305,6 +305,7 @@ async fn examine_agent(
         let event = match all.main.receive(all.main.response_timeout).await? {
             Arrival::Event(event) => event,
             Arrival::Closed => return Err("the producer closed the subscription".to_owned().into()),
+            Arrival::TooMuch => return Err(TOO_MUCH.to_owned().into()),
             Arrival::Silence => {
                 return Err("its events do not arrive at the subscription of the check".to_owned().into());
             }
@@ -367,7 +368,7 @@ async fn listen(
     let deadline = Instant::now() + time;
     let mut is_silent_open = true;
     let mut is_filtered_open = true;
-    while all.main.message_count() < MAX_MESSAGES {
+    loop {
         let left = deadline.saturating_duration_since(Instant::now());
         // All subscriptions are read, because the producer may close one that is not.
         let arrival = tokio::select! {
@@ -387,6 +388,10 @@ async fn listen(
         let event = match arrival {
             Arrival::Event(event) => event,
             Arrival::Silence => return Ok(()),
+            Arrival::TooMuch => {
+                print_stderr(&format!("sayso: {TOO_MUCH}"));
+                return Ok(());
+            }
             Arrival::Closed => {
                 print_stderr("sayso: the producer closed the subscription");
                 return Ok(());
@@ -402,8 +407,6 @@ async fn listen(
             questions.all.push(token.clone());
         }
     }
-    print_stderr(&format!("sayso: stopped listening after {MAX_MESSAGES} messages"));
-    Ok(())
 }
 
 /// Checks that the subscription without events received every question.

@@ -128,7 +128,7 @@ impl QuestionCheck<'_> {
             match self.main.receive(self.main.response_timeout).await? {
                 Arrival::Event(event) if is_resolution(&event, session) => break true,
                 Arrival::Event(event) => others.push(event),
-                Arrival::Silence | Arrival::Closed => break false,
+                Arrival::Silence | Arrival::Closed | Arrival::TooMuch => break false,
             }
         };
         // Otherwise, the check would wait for its mark in vain.

@@ -1,13 +1,18 @@
 //! The checks before a hub starts, and `sayso serve --check`, which reports their results without starting.
 
+use std::io::{Error, ErrorKind};
 use std::path::Path;
 
 use rustix::fs::Access;
-use wire::auth::Tokens;
+use seal::SystemRandom;
+use seal::es256::SigningKey;
+use wire::UnixSocket;
+use wire::auth::{BrowserSessions, Tokens};
 
 use super::config::{Config, LoadedConfig};
 use super::descriptors;
 use crate::ExitStatus;
+use crate::hub_args::DEFAULT_SOCKET_KEYWORD;
 use crate::output::{describe_io_error, print_stderr, print_stdout};
 
 /// Reports the problems of the configuration. Creates nothing.
@@ -16,9 +21,19 @@ pub(super) fn run(loaded: &LoadedConfig) -> ExitStatus {
     let mut problems = loaded.contradictions();
     problems.extend(exposure_problems(config));
     problems.extend(super::load_tls(config).err());
+    problems.extend(unix_socket_problem(config));
     problems.extend(token_file_problem(config));
-    if !config.memory {
+    // A node of a cluster keeps nothing in the folder, except that the first one writes the admin token there.
+    let mut uses_data_folder = !config.memory && !config.cluster;
+    match super::database_journal::check(config) {
+        Ok(has_tokens) => uses_data_folder |= config.cluster && !has_tokens,
+        Err(found) => problems.extend(found),
+    }
+    if uses_data_folder {
         problems.extend(data_folder_problem(&config.data));
+    }
+    if !config.memory && !config.cluster {
+        problems.extend(key_problems(&config.data));
     }
     problems.extend(super::agent_manifests::load(config).err());
     problems.extend(super::parse_trusted_proxies(config).err());
@@ -88,7 +103,8 @@ pub(super) fn exposure_problems(config: &Config) -> Vec<String> {
 }
 
 fn token_file_problem(config: &Config) -> Option<String> {
-    if config.open || config.personal {
+    // The tokens of a cluster are in its database.
+    if config.open || config.personal || config.cluster {
         return None;
     }
     let path = match &config.tokens {
@@ -98,6 +114,43 @@ fn token_file_problem(config: &Config) -> Option<String> {
         None => Some(config.data.join("tokens")).filter(|path| path.exists())?,
     };
     Tokens::load(&path).err().map(|error| error.to_string())
+}
+
+/// Returns why the Unix socket cannot be created.
+fn unix_socket_problem(config: &Config) -> Option<String> {
+    let path = config.unix.as_ref()?;
+    let is_default = path.as_os_str() == DEFAULT_SOCKET_KEYWORD;
+    let path = if is_default {
+        match client::default_socket_path(client::HUB_SOCKET_NAME) {
+            Ok(path) => path,
+            Err(error) => {
+                return Some(format!("no default path for a Unix socket: {}", describe_io_error(&error)));
+            }
+        }
+    } else {
+        path.clone()
+    };
+    let problem =
+        |error: &Error| format!("cannot listen on {}: {}", path.display(), describe_io_error(error));
+    if let Err(error) = UnixSocket::check(&path) {
+        return Some(problem(&error));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match folder.metadata() {
+        Ok(_) => access_problem(folder),
+        // The hub creates the folder of the default path.
+        Err(error) if is_default && error.kind() == ErrorKind::NotFound => None,
+        Err(error) => Some(problem(&error)),
+    }
+}
+
+/// Returns why the keys in the data folder cannot be used. The first start creates those that are missing.
+fn key_problems(data: &Path) -> Vec<String> {
+    let signing_key = data.join(super::manifest::KEY_FILE_NAME);
+    let signing_key = signing_key.exists().then(|| SigningKey::load(&signing_key).map(drop));
+    let sign_in_key = BrowserSessions::check(data, &mut SystemRandom);
+    let results = signing_key.into_iter().chain([sign_in_key]);
+    results.filter_map(|result| result.err().map(|error| error.to_string())).collect()
 }
 
 /// Returns why the hub cannot use its data folder, or that other users can read it.

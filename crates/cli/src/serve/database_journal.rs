@@ -68,6 +68,42 @@ pub(super) fn database_settings(address: &str, config: &super::Config) -> Result
     Ok(settings)
 }
 
+/// Returns why a hub or a node of a cluster cannot use its database, or whether the database has the tokens of a cluster. Changes
+/// nothing.
+#[cfg(feature = "postgres")]
+pub(super) fn check(config: &super::Config) -> Result<bool, Vec<String>> {
+    use super::cluster_texts::{TOKENS_TEXT, parse_tokens};
+
+    let Some(address) = &config.database else { return Ok(true) };
+    let settings = database_settings(address.expose(), config).map_err(|problem| vec![problem])?;
+    let name = settings.to_string();
+    let describe = |error: journal::JournalError| vec![format!("journal {name}: {error}")];
+    let (database, has_tables) = PostgresDatabase::check(settings).map_err(describe)?;
+    if !has_tables {
+        return Ok(false);
+    }
+    let mut problems = Vec::new();
+    let stored = database.shard_count().map_err(describe)?;
+    let configured = i32::try_from(config.shards).unwrap_or(i32::MAX);
+    if let Some(stored) = stored.filter(|stored| config.has_configured_shards && *stored != configured) {
+        problems.extend(describe(journal::JournalError::ShardCount { stored, configured }));
+    }
+    let mut has_tokens = false;
+    if config.cluster {
+        let tokens = journal::SharedTexts::new(&database).read(TOKENS_TEXT, None).map_err(describe)?;
+        has_tokens = tokens.is_some();
+        problems.extend(tokens.and_then(|tokens| parse_tokens(&tokens.content).err()));
+    }
+    if problems.is_empty() { Ok(has_tokens) } else { Err(problems) }
+}
+
+/// Without Postgres, an address is a problem in itself, which is reported elsewhere.
+#[cfg(not(feature = "postgres"))]
+#[expect(clippy::unnecessary_wraps, reason = "with Postgres, there may be problems")]
+pub(super) fn check(_config: &super::Config) -> Result<bool, Vec<String>> {
+    Ok(true)
+}
+
 /// Returns the shards of the database. The first hub or node fixes their number.
 #[cfg(feature = "postgres")]
 pub(super) fn shard_map(

@@ -49,6 +49,9 @@ fn manifest_extension(has_unix_socket: bool) -> String {
     })
 }
 
+/// The name of the file with the key that signs the manifest and the receipts.
+pub(super) const KEY_FILE_NAME: &str = "manifest.key";
+
 /// Returns the key that signs the manifest and the receipts: the one in the folder, which the first start creates. Without a
 /// folder, the key is temporary.
 pub(super) fn open_key(folder: Option<&Path>, print_status: impl Fn(&str)) -> Result<SigningKey, String> {
@@ -65,7 +68,7 @@ pub(super) fn sign(text: &str, key: &SigningKey) -> Result<String, String> {
 
 /// Loads or creates the key in the folder. Also stores the public key in the folder, for listeners.
 fn load_or_create_key(folder: &Path, print_status: impl Fn(&str)) -> Result<SigningKey, String> {
-    let (path, public_path) = (folder.join("manifest.key"), folder.join("manifest.jwk"));
+    let (path, public_path) = (folder.join(KEY_FILE_NAME), folder.join("manifest.jwk"));
     let is_new = !path.exists();
     let key = if is_new {
         let key = SigningKey::generate(&mut SystemRandom);

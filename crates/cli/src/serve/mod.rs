@@ -217,10 +217,13 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
             connections: config.wire.connections.min(permitted_connections),
             ..config.wire
         };
+        let only_user = if config.personal { Some(current_uid()?) } else { None };
         let otlp_receiver = match otlp_listener {
             Some(listener) => {
                 let policy = otlp::copy_policy(&auth_policy);
-                Some(otlp::OtlpReceiver::new(listener, &hub, config, policy, &limits, tls.clone())?)
+                let receiver =
+                    otlp::OtlpReceiver::new(listener, &hub, config, policy, &limits, tls.clone(), only_user)?;
+                Some(receiver)
             }
             None => None,
         };
@@ -243,7 +246,6 @@ fn serve(config: &Config, log_args: &LogArgs, owner: Option<HubOwner>) -> Result
             server = demo_agent.register(server);
         }
         server = page_assets::register(server, config.compat || config.demo_agent);
-        let only_user = if config.personal { Some(current_uid()?) } else { None };
         let server = server.with_only_user(only_user);
         let server = cluster_part.register(server);
         let server = Arc::new(server.with_signed_manifest(signed).with_browser_sessions(browser_sessions).with_trusted_proxies(trusted_proxies).with_tls(tls));

@@ -19,7 +19,8 @@ pub(super) struct OtlpReceiver {
 }
 
 impl OtlpReceiver {
-    /// Creates the receiver, with the tokens, the TLS certificate and the limits of the hub.
+    /// Creates the receiver, with the tokens, the TLS certificate and the limits of the hub. `only_user` is the only user whom a
+    /// personal hub serves.
     pub(super) fn new(
         listener: TcpListener,
         hub: &HubHandle,
@@ -27,6 +28,7 @@ impl OtlpReceiver {
         policy: AuthPolicy,
         limits: &ServerLimits,
         tls: Option<wire::Tls>,
+        only_user: Option<u32>,
     ) -> Result<Self, String> {
         let address = listener.local_addr().map_err(|error| describe_io_error(&error))?;
         let mut hosts = config.host.clone();
@@ -39,6 +41,7 @@ impl OtlpReceiver {
         let service = OtlpService::new(hub.clone(), config.otlp);
         let server = HttpServer::new(service, policy, limits, hosts, hub.telemetry().clone())
             .with_proxy(config.behind_proxy)
+            .with_only_user(only_user)
             .with_tls(tls);
         let scheme = if config.tls_cert.is_some() { "https" } else { "http" };
         print_stderr(&format!("receiving OpenTelemetry on {scheme}://{address}"));

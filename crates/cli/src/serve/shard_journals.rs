@@ -73,12 +73,7 @@ pub(super) fn open(config: &Config) -> Result<OpenedJournals, String> {
         return super::database_journal::open(address.expose(), config);
     }
     super::create_data_dir(&config.data)?;
-    if config.data.join(MIGRATION_MARK_NAME).exists() {
-        return Err(format!(
-            "{} is being moved to a database; run sayso migrate again to finish, and then use --journal",
-            config.data.display()
-        ));
-    }
+    refuse_interrupted_move(&config.data)?;
     if config.data.join(format!("{JOURNAL_FILE_NAME}{MIGRATED_SUFFIX}")).exists() {
         return Err(format!(
             "the journal of {} was moved to a database; start the hub with --journal, or use another folder",
@@ -120,6 +115,16 @@ pub(super) fn open(config: &Config) -> Result<OpenedJournals, String> {
         status: Some(status),
         ownership,
     })
+}
+
+fn refuse_interrupted_move(data: &Path) -> Result<(), String> {
+    if data.join(MIGRATION_MARK_NAME).exists() {
+        return Err(format!(
+            "{} is being moved to a database; run sayso migrate again to finish, and then use --journal",
+            data.display()
+        ));
+    }
+    Ok(())
 }
 
 fn missing(path: &Path) -> String {
@@ -187,6 +192,7 @@ fn describe_open_error(data: &Path, path: &Path, error: &JournalError) -> String
 
 /// Gives the data folder of a stopped hub with one shard more shards. The journal becomes shard 0's.
 pub(crate) fn reshard(data: &Path, count: u16) -> Result<(), String> {
+    refuse_interrupted_move(data)?;
     let path = data.join(JOURNAL_FILE_NAME);
     let describe = |path: &Path, error: &JournalError| format!("{}: {error}", path.display());
     let mut first =

@@ -154,8 +154,15 @@ fn a_token_gets_over_grpc_only_what_its_role_and_scope_allow() {
 
 #[test]
 fn one_address_cannot_take_all_grpc_connections() {
-    let limits = ["--http-connections-per-address", "3", "--http-head-timeout", "10m"];
-    let grpc = GrpcHub::start(&limits);
+    // Without pings, a connection that the hub keeps is noticed.
+    let grpc = GrpcHub::start(&[
+        "--http-connections-per-address",
+        "3",
+        "--http-head-timeout",
+        "10m",
+        "--messages-ping-interval",
+        "10m",
+    ]);
     let connect = |own: &str, address: &str| RawHttp2::start(RawHttp2::connect_from(own, address));
     let mut held: Vec<_> = (0..3).map(|_| connect("127.0.0.2", &grpc.address)).collect();
     assert!(held.iter_mut().all(RawHttp2::is_open));
@@ -206,7 +213,8 @@ fn a_grpc_connection_without_a_call_is_closed() {
 
 #[test]
 fn a_flood_on_one_grpc_connection_ends_it_and_no_other() {
-    let grpc = GrpcHub::start(&[]);
+    // Without pings, a connection that the hub keeps is noticed.
+    let grpc = GrpcHub::start(&["--messages-ping-interval", "10m"]);
     let ada = bearer(&grpc.ada);
     let mut listener = grpc.subscribe();
     let mut resets = RawHttp2::connect(&grpc.address);

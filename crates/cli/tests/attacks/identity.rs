@@ -272,6 +272,57 @@ fn tokens_created_at_the_same_time_never_get_the_same_name() {
 }
 
 #[test]
+fn tokens_created_and_revoked_at_the_same_time_are_neither_lost_nor_duplicated() {
+    let folder = TokenFolder::new();
+    let new = |name: &str| folder.run_token_command(&["new", "--role", "listener", "--name", name]);
+    let names = |prefix: &str| (0..8).map(|number| format!("{prefix}{number}")).collect::<Vec<_>>();
+    let (old, added) = (names("old"), names("new"));
+    for name in &old {
+        assert_eq!(new(name).exit_code, 0);
+    }
+    let (files, create) = (&folder, &new);
+    let tokens: Vec<String> = std::thread::scope(|scope| {
+        let revocations: Vec<_> = old[..6]
+            .iter()
+            .map(|name| scope.spawn(move || files.run_token_command(&["revoke", name]).exit_code))
+            .collect();
+        let creations: Vec<_> = added.iter().map(|name| scope.spawn(move || create(name))).collect();
+        assert!(revocations.into_iter().all(|run| run.join().unwrap() == 0));
+        creations.into_iter().map(|run| run.join().unwrap().stdout.trim().to_owned()).collect()
+    });
+    let mut left: Vec<_> = folder
+        .token_lines()
+        .iter()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["name"].as_str().unwrap().to_owned())
+        .collect();
+    left.sort_unstable();
+    assert_eq!(left, [&added[..], &old[6..]].concat());
+    // Each new token is the one that was printed.
+    let hub = folder.start_hub(&[]);
+    for token in tokens {
+        let request = subscription_request(REPLY_CAPABILITIES);
+        assert_eq!(hub.client().with_bearer(&token).post("/aaep/v1/subscriptions", &request).status, 201);
+    }
+}
+
+#[test]
+fn a_revocation_keeps_the_owner_of_the_token_file() {
+    if !rustix::process::getuid().is_root() {
+        eprintln!("skipped: only root can give a file to another user");
+        return;
+    }
+    let folder = TokenFolder::new();
+    let [_, _] = [&ADA, &BEN].map(|arguments| folder.add_token(arguments));
+    std::os::unix::fs::chown(folder.token_file(), Some(65534), Some(65533)).unwrap();
+    assert_eq!(folder.run_token_command(&["revoke", "ada"]).exit_code, 0);
+    let metadata = std::fs::metadata(folder.token_file()).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o777;
+    let owner = std::os::unix::fs::MetadataExt::uid(&metadata);
+    let group = std::os::unix::fs::MetadataExt::gid(&metadata);
+    assert_eq!((owner, group, mode, folder.token_lines().len()), (65534, 65533, 0o600, 1));
+}
+
+#[test]
 fn a_token_can_be_listed_and_revoked_but_not_read() {
     let folder = TokenFolder::new();
     let ada = folder.add_token(&["--role", "listener", "--name", "ada", "--scope", "agent:bank"]);

@@ -107,6 +107,41 @@ fn a_small_request_does_not_write_a_large_multiple_of_its_size() {
 }
 
 #[test]
+fn four_small_requests_do_not_exhaust_a_memory_limit_of_2_gib() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = std::process::Command::new("sh");
+    // The limit is in KiB.
+    command.args(["-c", r#"ulimit -v 2097152 && exec "$0" "$@""#]).arg(testing::cli::binary());
+    command.args(["serve", "--open", "--listen", "127.0.0.1:0", "--data"]).arg(folder.path());
+    let mut hub = HubProcess::start_command(&mut command);
+    let client = hub.client();
+    // A member that is copied into every event: once as large as a request may be, and once as large as is accepted.
+    let start = |model_chars: usize| {
+        let mut body: Value = serde_json::from_str(START).unwrap();
+        body["producer"] = json!({"agent_id": "evil", "model": "m".repeat(model_chars)});
+        client.post("/agent/v1/sessions", &body.to_string())
+    };
+    let (large, small) = (start(1 << 20), start(256));
+    assert_eq!(small.status, 201, "{small:?}");
+    // If the hub accepted the large one, its session would be attacked.
+    let session = if large.status == 201 { large } else { small }.json_str("session_id");
+    let before = count_stored_bytes(folder.path());
+    let request = [PROGRESS; 690].join("\n");
+    assert!((55_000..60_000).contains(&request.len()), "{}", request.len());
+    let client = client.with_header("Content-Type: application/x-ndjson");
+    let path = format!("/agent/v1/sessions/{session}/events");
+    let statuses: Vec<_> = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..4).map(|_| scope.spawn(|| client.try_send("POST", &path, &request))).collect();
+        runs.into_iter().map(|run| run.join().unwrap().map(|response| response.status)).collect()
+    });
+    assert!(statuses.iter().all(|status| matches!(status, Some(200 | 400 | 429))), "{statuses:?}");
+    let written = count_stored_bytes(folder.path()) - before;
+    assert!(written <= 4 * 2 * 4 * 1024 * 1024, "{written} bytes for {statuses:?}");
+    assert_eq!(client.get("/healthz").status, 200);
+    assert_eq!(hub.stop(), 0);
+}
+
+#[test]
 fn the_size_limit_of_a_request_includes_event_envelopes() {
     let hub = HubProcess::start_in_memory_with(&["--hub-bytes-per-request", "8KiB"]);
     let client = hub.client();

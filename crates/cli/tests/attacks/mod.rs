@@ -10,6 +10,7 @@ mod http2;
 mod identity;
 mod limits;
 mod listening;
+mod otlp;
 mod serving;
 mod several_agents;
 mod shards;

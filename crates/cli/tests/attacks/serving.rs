@@ -208,6 +208,90 @@ fn check_reports_every_problem_and_creates_nothing() {
 }
 
 #[test]
+fn check_reports_problems_of_the_socket_and_of_the_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let check = |arguments: &[&str]| {
+        let all = [&["serve", "--check", "--http-connections", "100"], arguments].concat();
+        let output = run_sayso(&all, "");
+        assert_eq!(output.exit_code == 0, output.stderr.is_empty(), "{}", output.stderr);
+        output.stderr
+    };
+    let data = path("data");
+    // A hub has created its keys and its socket.
+    let socket = path("hub.sock");
+    let mut hub = HubProcess::start(&["--listen", "127.0.0.1:0", "--data", &data, "--unix", &socket]);
+    let in_use = check(&["--memory", "--unix", &socket]);
+    assert!(in_use.contains("cannot listen on") && in_use.contains("already in use"), "{in_use}");
+    assert_eq!(hub.stop(), 0);
+    assert_eq!(check(&["--data", &data, "--unix", &socket]), "");
+
+    let long = path(&"s".repeat(120));
+    assert!(check(&["--memory", "--unix", &long]).contains("cannot listen on"));
+    let file = path("data/tokens");
+    assert!(check(&["--memory", "--unix", &file]).contains("not a socket"));
+    assert!(check(&["--memory", "--unix", &path("missing/hub.sock")]).contains("cannot listen on"));
+
+    for name in ["manifest.key", "sign-in.key"] {
+        let key = folder.path().join("data").join(name);
+        set_mode(&key, 0o644);
+        let readable = check(&["--data", &data]);
+        assert!(readable.contains(&format!("{name}: other users can read")), "{readable}");
+        set_mode(&key, 0o600);
+        let content = std::fs::read(&key).unwrap();
+        std::fs::write(&key, "not a key").unwrap();
+        let damaged = check(&["--data", &data]);
+        assert!(damaged.contains(name) && damaged.lines().count() == 1, "{damaged}");
+        std::fs::write(&key, content).unwrap();
+    }
+    assert_eq!(check(&["--data", &data]), "");
+}
+
+#[test]
+#[cfg(feature = "postgres")]
+fn check_looks_at_the_database_and_changes_nothing_there() {
+    let test = "check_looks_at_the_database_and_changes_nothing_there";
+    if !testing::postgres::is_installed(test) {
+        return;
+    }
+    let server = testing::postgres::PostgresServer::start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (data, address) = (path("data"), server.address());
+    let check = |journal: &str, arguments: &[&str]| {
+        let common = ["serve", "--check", "--http-connections", "100", "--journal", journal];
+        let output = run_sayso(&[&common, arguments].concat(), "");
+        assert_eq!(output.exit_code == 0, output.stderr.is_empty(), "{}", output.stderr);
+        output.stderr
+    };
+    assert_eq!(check(&address, &["--data", &data]), "");
+    assert_eq!(server.sql("SELECT to_regnamespace('sayso') IS NULL"), "t");
+    let unreachable = check("postgres://sayso@127.0.0.1:1/sayso", &["--data", &data]);
+    assert!(unreachable.contains("cannot connect to postgres://sayso@127.0.0.1:1"), "{unreachable}");
+    let unsafe_settings = check(&address, &["--data", &data, "--journal-replicas", "1"]);
+    assert!(unsafe_settings.contains("synchronous_standby_names"), "{unsafe_settings}");
+
+    // The first node of a cluster writes the admin token to its folder.
+    let cluster = ["--cluster", "--cluster-listen", "127.0.0.1:0", "--data", &data];
+    std::fs::create_dir(&data).unwrap();
+    set_mode(Path::new(&data), 0o755);
+    assert!(check(&address, &cluster).contains("other users can read it"));
+    set_mode(Path::new(&data), 0o700);
+    let all = [&["--listen", "127.0.0.1:0", "--journal", &address, "--journal-lease", "1s"], &cluster[..]];
+    let mut hub = HubProcess::start(&all.concat());
+    assert_eq!(hub.stop(), 0);
+    // Later the tokens come from the database, and the folder does not matter.
+    set_mode(Path::new(&data), 0o755);
+    std::fs::write(path("data/tokens"), "not a token\n").unwrap();
+    assert_eq!(check(&address, &cluster), "");
+    let other_count = check(&address, &[&cluster[..], &["--hub-shards", "3"]].concat());
+    assert!(other_count.contains("16 shards"), "{other_count}");
+    server.sql("UPDATE sayso.shared_text SET content = 'not a token' WHERE name = 'tokens'");
+    let damaged = check(&address, &cluster);
+    assert!(damaged.contains("tokens in the database:1: not a valid token"), "{damaged}");
+}
+
+#[test]
 fn the_service_manager_is_told_when_the_hub_is_ready_reloads_and_stops() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");

@@ -99,7 +99,7 @@ fn tokens_and_the_key_of_receipts_move_too() {
     let listed = run_sayso(&["token", "list", "--journal", &server.address()], "");
     assert!(listed.stdout.contains("admin"), "{} {}", listed.stdout, listed.stderr);
     let names = server.sql("SELECT string_agg(name, ',' ORDER BY name) FROM sayso.shared_text");
-    assert_eq!(names, "receipt-key,tokens");
+    assert_eq!(names, "move,receipt-key,tokens");
 }
 
 #[test]
@@ -119,7 +119,8 @@ fn an_interrupted_move_is_finished_and_no_hub_starts_in_between() {
     let output = migrate(folder.path(), &server.address(), &[]);
     assert_eq!(output.exit_code, 0, "{} {}", output.stdout, output.stderr);
     // The process was killed after the database had stored everything.
-    std::fs::write(copy.path().join("journal.migrating"), "").unwrap();
+    let mark = server.sql("SELECT convert_from(content, 'UTF8') FROM sayso.shared_text WHERE name = 'move'");
+    std::fs::write(copy.path().join("journal.migrating"), mark).unwrap();
     let (code, lines) = HubProcess::try_start_command(&mut serve_command(copy.path(), &[])).err().unwrap();
     assert!(code == Some(2) && lines.iter().any(|line| line.contains("sayso migrate")), "{lines:?}");
     let unreachable = migrate(copy.path(), "postgres://sayso@127.0.0.1:1/sayso?sslmode=disable", &[]);
@@ -169,4 +170,48 @@ fn a_move_that_fails_leaves_the_number_of_shards_open() {
     let published = node.client().post(&format!("/agent/v1/sessions/{session}/events"), progress);
     assert_eq!(published.status, 200, "{published:?}");
     assert_eq!(node.stop(), 0);
+}
+
+#[test]
+fn a_move_that_was_not_made_is_not_reported_as_made_because_another_hub_used_the_database() {
+    let Some(server) = start_server("a_move_that_was_not_made_is_not_reported_as_made") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut hub = start(folder.path(), &[]);
+    hub.client().start_session();
+    assert_eq!(hub.stop(), 0);
+    // The process was killed before the database had stored anything, and then a hub was started on the database.
+    std::fs::write(folder.path().join("journal.migrating"), "an-earlier-attempt").unwrap();
+    let other = tempfile::tempdir().unwrap();
+    let mut hub = start(other.path(), &["--journal", &server.address()]);
+    hub.client().start_session();
+    assert_eq!(hub.stop(), 0);
+    let output = migrate(folder.path(), &server.address(), &[]);
+    assert_eq!(output.exit_code, 2, "{} {}", output.stdout, output.stderr);
+    assert!(output.stderr.contains("already in use"), "{}", output.stderr);
+    assert!(folder.path().join("journal.sqlite").exists());
+    // More shards could not be moved any more.
+    let resharded = run_sayso(&["reshard", "--data", folder.path().to_str().unwrap(), "--shards", "2"], "");
+    assert_eq!(resharded.exit_code, 2, "{}", resharded.stdout);
+    assert!(resharded.stderr.contains("sayso migrate"), "{}", resharded.stderr);
+}
+
+#[test]
+fn a_move_does_not_silently_keep_the_tokens_and_keys_of_the_database() {
+    let Some(server) = start_server("a_move_does_not_silently_keep_the_tokens_and_keys_of_the_database")
+    else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(binary());
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder.path());
+    assert_eq!(HubProcess::start_command(&mut command).stop(), 0);
+    // The first node of a cluster has created tokens and keys in the database, and has written nothing else.
+    let listed = run_sayso(&["token", "list", "--journal", &server.address()], "");
+    assert_eq!(listed.exit_code, 2, "{}", listed.stdout);
+    server.sql("INSERT INTO sayso.shared_text (name, content, version) VALUES ('receipt-key', 'another', 1)");
+    let output = migrate(folder.path(), &server.address(), &[]);
+    assert_eq!(output.exit_code, 2, "{} {}", output.stdout, output.stderr);
+    assert!(output.stderr.contains("its own receipt-key"), "{}", output.stderr);
+    assert!(folder.path().join("journal.sqlite").exists());
+    assert_eq!(server.sql("SELECT count(*) FROM sayso.shared_text"), "1");
 }

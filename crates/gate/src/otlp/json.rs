@@ -2,6 +2,7 @@
 
 use seal::json::{JsonKind, JsonValue, Tape};
 
+use super::message_count::{CountError, check_json};
 use super::proto::{
     AnyValue, ArrayValue, KeyValue, KeyValueList, LogRecord, LogsRequest, Resource, ResourceLogs,
     ResourceSpans, ScopeLogs, ScopeSpans, Span, Status, TraceRequest, Value,
@@ -10,9 +11,18 @@ use super::proto::{
 /// Maximum depth of attribute values. Deeper ones are left out.
 const MAX_VALUE_DEPTH: usize = 32;
 
-/// Reads an `ExportTraceServiceRequest`.
-pub(super) fn read_traces(text: &str) -> Result<TraceRequest, String> {
-    read_root(text, |root| TraceRequest {
+/// Why a body is not read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum JsonError {
+    /// It is not a JSON object.
+    Malformed(String),
+    /// It has too many messages.
+    Count(CountError),
+}
+
+/// Reads an `ExportTraceServiceRequest` with at most `max_messages` messages.
+pub(super) fn read_traces(text: &str, max_messages: usize) -> Result<TraceRequest, JsonError> {
+    read_root(text, max_messages, |root| TraceRequest {
         resource_spans: list(root, "resourceSpans", |part| ResourceSpans {
             resource: read_resource(part),
             scope_spans: list(part, "scopeSpans", |scope| ScopeSpans {
@@ -22,9 +32,9 @@ pub(super) fn read_traces(text: &str) -> Result<TraceRequest, String> {
     })
 }
 
-/// Reads an `ExportLogsServiceRequest`.
-pub(super) fn read_logs(text: &str) -> Result<LogsRequest, String> {
-    read_root(text, |root| LogsRequest {
+/// Reads an `ExportLogsServiceRequest` with at most `max_messages` messages.
+pub(super) fn read_logs(text: &str, max_messages: usize) -> Result<LogsRequest, JsonError> {
+    read_root(text, max_messages, |root| LogsRequest {
         resource_logs: list(root, "resourceLogs", |part| ResourceLogs {
             resource: read_resource(part),
             scope_logs: list(part, "scopeLogs", |scope| ScopeLogs {
@@ -34,12 +44,18 @@ pub(super) fn read_logs(text: &str) -> Result<LogsRequest, String> {
     })
 }
 
-fn read_root<T>(text: &str, read: impl FnOnce(&JsonValue<'_>) -> T) -> Result<T, String> {
+fn read_root<T>(
+    text: &str,
+    max_messages: usize,
+    read: impl FnOnce(&JsonValue<'_>) -> T,
+) -> Result<T, JsonError> {
     let mut tape = Tape::default();
-    let doc = tape.read(text).map_err(|error| format!("The body is not JSON: {error}."))?;
+    let not_json = |error| JsonError::Malformed(format!("The body is not JSON: {error}."));
+    let doc = tape.read(text).map_err(not_json)?;
     if doc.root().kind() != JsonKind::Object {
-        return Err("The body must be a JSON object.".to_owned());
+        return Err(JsonError::Malformed("The body must be a JSON object.".to_owned()));
     }
+    check_json(&doc.root(), max_messages).map_err(JsonError::Count)?;
     Ok(read(&doc.root()))
 }
 

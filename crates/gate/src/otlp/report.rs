@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn json_and_protobuf_say_the_same() {
-        let request = read_traces(JSON).unwrap();
+        let request = read_traces(JSON, usize::MAX).unwrap();
         let decoded = TraceRequest::decode(request.encode_to_vec().as_slice()).unwrap();
         assert_eq!(decoded, request);
         let extracted = extract_spans(decoded, 10);
@@ -386,7 +386,7 @@ mod tests {
         let json = JSON
             .replace("\"no\"", &format!("\"token {secret}\""))
             .replace("execute_tool x", &format!("execute_tool {secret}"));
-        let extracted = extract_spans(read_traces(&json).unwrap(), 10);
+        let extracted = extract_spans(read_traces(&json, usize::MAX).unwrap(), 10);
         assert!(!format!("{:?}", extracted.reports).contains(&secret));
     }
 
@@ -400,8 +400,8 @@ mod tests {
                 let _ = extract_logs(request, 100);
             }
             for text in [text.clone(), format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{text}]}}]}}]}}"#)] {
-                let _ = read_traces(&text).map(|request| extract_spans(request, 100));
-                let _ = read_logs(&text).map(|request| extract_logs(request, 100));
+                let _ = read_traces(&text, usize::MAX).map(|request| extract_spans(request, 100));
+                let _ = read_logs(&text, usize::MAX).map(|request| extract_logs(request, 100));
             }
         }
     }

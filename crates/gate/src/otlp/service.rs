@@ -16,6 +16,8 @@ use wire::http::{HttpResponse, Method, RequestHead, StatusCode};
 use wire::{Access, HttpService, HubHandle, ServiceOutcome, ServiceRequest};
 
 use super::event::{self, Publication};
+use super::json::JsonError;
+use super::message_count::{CountError, LOGS_REQUEST, TRACE_REQUEST, check_protobuf};
 use super::proto::{ExportResponse, LogsRequest, PartialSuccess, RpcStatus, TraceRequest};
 use super::report::{ExtractedReports, Report, extract_logs, extract_spans};
 use super::session_table::{SeenReports, SessionTable};
@@ -147,6 +149,18 @@ impl OtlpService {
         }
         let body = decompress(&request.head, request.body, self.limits.body_bytes)?;
         let max_records = self.limits.records;
+        let max_messages = self.limits.messages;
+        if encoding == Encoding::Protobuf {
+            let fields = match signal {
+                OtlpSignal::Traces => &TRACE_REQUEST,
+                OtlpSignal::Logs => &LOGS_REQUEST,
+            };
+            check_protobuf(&body, fields, max_messages).map_err(|error| refuse_count(error, max_messages))?;
+        }
+        let refuse_json = |error| match error {
+            JsonError::Malformed(message) => bad_request(message),
+            JsonError::Count(error) => refuse_count(error, max_messages),
+        };
         let mut extracted = match (signal, encoding) {
             (OtlpSignal::Traces, Encoding::Protobuf) => extract_spans(
                 TraceRequest::decode(body.as_slice()).map_err(|error| malformed(&error))?,
@@ -156,13 +170,15 @@ impl OtlpService {
                 LogsRequest::decode(body.as_slice()).map_err(|error| malformed(&error))?,
                 max_records,
             ),
-            (OtlpSignal::Traces, Encoding::Json) => {
-                extract_spans(json::read_traces(text(&body)?).map_err(bad_request)?, max_records)
-            }
+            (OtlpSignal::Traces, Encoding::Json) => extract_spans(
+                json::read_traces(text(&body)?, max_messages).map_err(refuse_json)?,
+                max_records,
+            ),
             (OtlpSignal::Logs, Encoding::Json) => {
-                extract_logs(json::read_logs(text(&body)?).map_err(bad_request)?, max_records)
+                extract_logs(json::read_logs(text(&body)?, max_messages).map_err(refuse_json)?, max_records)
             }
         };
+        drop(body);
         let mut state = self.state.lock().await;
         for report in std::mem::take(&mut extracted.reports) {
             if state.seen.contains(&principal.name, report.identity) {
@@ -214,7 +230,10 @@ impl OtlpService {
         report: &Report,
     ) -> Result<Result<SessionId, String>, Refusal> {
         if state.sessions.len() >= self.limits.sessions
-            && let Some(session) = state.sessions.quietest().and_then(|number| state.sessions.remove(number))
+            && let Some(session) = state
+                .sessions
+                .quietest_of_largest(&principal.name)
+                .and_then(|number| state.sessions.remove(number))
         {
             self.end(session, &(&texts::TOO_MANY_SESSIONS).into()).await;
         }
@@ -276,6 +295,16 @@ fn outcome_of(reply: &HubReply) -> Result<Result<(), String>, Refusal> {
 
 fn malformed(error: &prost::DecodeError) -> Refusal {
     bad_request(format!("The body is not a protobuf message of OTLP: {error}."))
+}
+
+fn refuse_count(error: CountError, max_messages: usize) -> Refusal {
+    match error {
+        CountError::TooMany => {
+            let message = format!("The request has more than {max_messages} records, attributes and values.");
+            Refusal::new(StatusCode::ContentTooLarge, message)
+        }
+        CountError::Malformed => bad_request("The body is not a protobuf message of OTLP.".to_owned()),
+    }
 }
 
 fn bad_request(message: String) -> Refusal {

@@ -34,6 +34,7 @@ pub(super) struct SessionTable<S> {
 
 #[derive(Debug)]
 struct ReportSession<S> {
+    owner: Arc<str>,
     value: S,
     last_report: Instant,
     keys: Vec<SessionKey>,
@@ -70,7 +71,8 @@ impl<S> SessionTable<S> {
     pub(super) fn insert(&mut self, owner: &Arc<str>, report: &Report, value: S, now: Instant) {
         self.last_number += 1;
         let number = SessionNumber(self.last_number);
-        self.sessions.insert(number, ReportSession { value, last_report: now, keys: Vec::new() });
+        let session = ReportSession { owner: owner.clone(), value, last_report: now, keys: Vec::new() };
+        self.sessions.insert(number, session);
         self.add_keys(number, keys_of(owner, report));
     }
 
@@ -85,10 +87,17 @@ impl<S> SessionTable<S> {
         Some(session.value)
     }
 
-    /// Returns the session without a report for the longest time.
-    pub(super) fn quietest(&self) -> Option<SessionNumber> {
+    /// Returns the session to end before `owner` gets one more: of the owner that then has the most sessions, the one without
+    /// a report for the longest time. So an owner with many sessions ends its own and not those of others.
+    pub(super) fn quietest_of_largest(&self, owner: &Arc<str>) -> Option<SessionNumber> {
+        let mut counts: HashMap<&Arc<str>, usize> = HashMap::from([(owner, 1)]);
+        for session in self.sessions.values() {
+            *counts.entry(&session.owner).or_default() += 1;
+        }
+        let most = counts.values().copied().max()?;
         self.sessions
             .iter()
+            .filter(|(_, session)| counts.get(&session.owner) == Some(&most))
             .min_by_key(|(number, session)| (session.last_report, **number))
             .map(|(number, _)| *number)
     }
@@ -199,11 +208,29 @@ mod tests {
         table.insert(&owner, &report(2, None), "new", later);
         assert_eq!(table.quiet(Duration::from_secs(20), later), []);
         let quiet = table.quiet(Duration::from_secs(10), later);
-        assert_eq!((quiet.len(), table.quietest()), (1, quiet.first().copied()));
+        assert_eq!((quiet.len(), table.quietest_of_largest(&owner)), (1, quiet.first().copied()));
         assert_eq!(table.remove(quiet[0]), Some("old"));
         assert!(table.find(&owner, &report(1, Some("c")), later).is_none());
         assert_eq!(table.drain().collect::<Vec<_>>(), ["new"]);
         assert_eq!(table.len(), 0);
+    }
+
+    #[test]
+    fn an_owner_with_many_sessions_ends_its_own() {
+        let (few, many, now) = (Arc::from("few"), Arc::from("many"), Instant::now());
+        let mut table = SessionTable::default();
+        table.insert(&few, &report(1, None), "few", now);
+        for trace in 2..5 {
+            table.insert(&many, &report(trace, None), "many", now + Duration::from_secs(u64::from(trace)));
+        }
+        let owner_of = |table: &SessionTable<&'static str>, owner| {
+            let number = table.quietest_of_largest(owner).unwrap();
+            (number, table.sessions[&number].owner.clone())
+        };
+        let (number, owner) = owner_of(&table, &many);
+        assert_eq!((&*owner, table.remove(number)), ("many", Some("many")));
+        let other = Arc::from("other");
+        assert_ne!(table.remove(table.quietest_of_largest(&other).unwrap()), Some("few"));
     }
 
     #[test]

@@ -27,6 +27,9 @@ use crate::{ListenerId, Principal, ResumeCursor, Scope, Shard};
 /// A replay starts this many events before the resume position, to recreate text that was held back or merged there.
 const REPLAY_LOOKBACK_EVENTS: u64 = 256;
 
+/// Number of events that a replay reads from the journal at a time. Each can have more than 1 MiB.
+const REPLAY_PAGE_EVENTS: usize = 16;
+
 /// A period of a subscription: the last log position of the period, and the terms that applied in it.
 pub(super) type TermsPeriod = (u64, Arc<ShapingTerms>);
 
@@ -279,6 +282,7 @@ impl Core {
 
     /// Shapes all events after a position, with the terms that applied at the time. Also returns whether the events
     /// are complete. They may be incomplete if the scope names people and the person of a session is unknown.
+    /// Returns `None` if the events have more bytes than may be replayed.
     pub(super) fn replay_log(
         &mut self,
         from: u64,
@@ -290,30 +294,40 @@ impl Core {
         let mut periods = periods.iter().skip_while(|(until, _)| *until <= from).peekable();
         let (mut shaped_events, mut is_complete) = (Vec::new(), true);
         let mut people = HashMap::new();
-        let max_events = usize::try_from(self.last_position.saturating_sub(from)).unwrap_or(usize::MAX);
-        for stored in self.journal.events(Position::new(from), max_events).ok()? {
-            while periods.next_if(|(until, _)| *until < stored.position.get()).is_some() {
-                if let Some((_, shaping_terms)) = periods.peek() {
-                    shaper.renegotiate(shaping_terms.clone());
+        let (mut after, mut bytes) = (from, 0);
+        while after < self.last_position {
+            let left = usize::try_from(self.last_position - after).unwrap_or(usize::MAX);
+            let page = self.journal.events(Position::new(after), left.min(REPLAY_PAGE_EVENTS)).ok()?;
+            let Some(last) = page.last() else { break };
+            after = last.position.get();
+            for stored in page {
+                bytes += stored.body.len();
+                if bytes > self.limits.max_replay_bytes {
+                    return None;
                 }
+                while periods.next_if(|(until, _)| *until < stored.position.get()).is_some() {
+                    if let Some((_, shaping_terms)) = periods.peek() {
+                        shaper.renegotiate(shaping_terms.clone());
+                    }
+                }
+                let text = std::str::from_utf8(&stored.body).ok()?;
+                let event = Event::parse(text)?;
+                if !people.contains_key(&stored.session) {
+                    let (person, is_known) = self.person_of(&event.envelope.session_id);
+                    is_complete &= is_known || scope.covers(&main_producer(&event), None);
+                    people.insert(stored.session.clone(), person);
+                }
+                let person = people.get(&stored.session).and_then(Option::as_deref);
+                if !scope.covers(&main_producer(&event), person) {
+                    continue;
+                }
+                let (position, ordering) = (stored.position.get(), OrderingClass::of(&event));
+                let is_critical = stored.is_critical || ordering == OrderingClass::Question;
+                let frame = Frame::event(&stored.event_id, text, position, is_critical);
+                let frame = Arc::new(frame.with_session(&stored.session, ordering));
+                shaper.push_at(&Arc::new(CommittedEvent { event, frame }), position);
+                shaped_events.extend(std::iter::from_fn(|| next_shaped_event(shaper, position, context.now)));
             }
-            let text = std::str::from_utf8(&stored.body).ok()?;
-            let event = Event::parse(text)?;
-            if !people.contains_key(&stored.session) {
-                let (person, is_known) = self.person_of(&event.envelope.session_id);
-                is_complete &= is_known || scope.covers(&main_producer(&event), None);
-                people.insert(stored.session.clone(), person);
-            }
-            let person = people.get(&stored.session).and_then(Option::as_deref);
-            if !scope.covers(&main_producer(&event), person) {
-                continue;
-            }
-            let (position, ordering) = (stored.position.get(), OrderingClass::of(&event));
-            let is_critical = stored.is_critical || ordering == OrderingClass::Question;
-            let frame = Frame::event(&stored.event_id, text, position, is_critical);
-            let frame = Arc::new(frame.with_session(&stored.session, ordering));
-            shaper.push_at(&Arc::new(CommittedEvent { event, frame }), position);
-            shaped_events.extend(std::iter::from_fn(|| next_shaped_event(shaper, position, context.now)));
         }
         if let Some((_, shaping_terms)) =
             periods.last().filter(|(_, shaping_terms)| !Arc::ptr_eq(shaper.terms(), shaping_terms))

@@ -102,6 +102,7 @@ pub(crate) const LIMITS: HubLimits = HubLimits {
     attach_window_ms: 30_000,
     resume_window_ms: 30_000,
     max_replay_events: 400,
+    max_replay_bytes: 8 * 1024 * 1024,
     max_wait_ms: 300_000,
     waits_per_principal: 1_024,
     followers_per_session: 16,

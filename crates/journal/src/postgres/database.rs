@@ -66,6 +66,25 @@ pub(super) struct Session {
 impl PostgresDatabase {
     /// Connects, checks the settings that durability depends on, and creates or migrates the tables.
     pub fn open(settings: PostgresSettings) -> Result<Self, JournalError> {
+        let database = Self::new(settings)?;
+        let mut session = database.connect()?;
+        let limit = database.answer_timeout();
+        wait(schema::migrate(&mut session.client, schema::MIGRATIONS), limit).ok_or_else(timed_out)??;
+        Ok(database)
+    }
+
+    /// Connects, and checks that [`open`](Self::open) would succeed, without changing anything. Returns the database, and whether
+    /// it has the current tables.
+    pub fn check(settings: PostgresSettings) -> Result<(Self, bool), JournalError> {
+        let database = Self::new(settings)?;
+        let session = database.connect()?;
+        let limit = database.answer_timeout();
+        let check = schema::check(&session.client, schema::MIGRATIONS);
+        let is_current = wait(check, limit).ok_or_else(timed_out)??;
+        Ok((database, is_current))
+    }
+
+    fn new(settings: PostgresSettings) -> Result<Self, JournalError> {
         let tls = MakeRustlsConnect::new(tls_config(&settings)?);
         let runtime = Builder::new_current_thread().enable_all().build().map_err(io_error)?;
         let handle = runtime.handle().clone();
@@ -78,11 +97,7 @@ impl PostgresDatabase {
             .map_err(io_error)?;
         let pool = ConnectionPool::new(settings.connections);
         let shared = SharedDatabase { settings, tls, runtime: handle, pool, _stop: stop };
-        let database = Self { shared: Arc::new(shared) };
-        let mut session = database.connect()?;
-        let limit = database.answer_timeout();
-        wait(schema::migrate(&mut session.client, schema::MIGRATIONS), limit).ok_or_else(timed_out)??;
-        Ok(database)
+        Ok(Self { shared: Arc::new(shared) })
     }
 
     /// Returns the settings.
@@ -107,6 +122,8 @@ impl PostgresDatabase {
             let reason = describe(&error).to_string();
             let hint = if reason.contains("certificate") {
                 "; sslrootcert=FILE names the certificate of your authority, and sslmode=disable turns TLS off"
+            } else if reason.contains("does not support TLS") {
+                "; sslmode=prefer connects without TLS, so use it only on a network that you trust"
             } else {
                 ""
             };

@@ -32,7 +32,7 @@ pub struct ImportReport {
     pub questions: u64,
 }
 
-/// A text for [`SharedTexts`](super::SharedTexts) that an import stores, unless the database has one with this name.
+/// A text for [`SharedTexts`](super::SharedTexts) that an import stores. The import fails if the database has one with this name.
 #[derive(Clone, Copy)]
 pub struct ImportedText<'a> {
     /// Its name.
@@ -73,11 +73,6 @@ impl PostgresJournal {
         let report = import.report;
         connection.put_back();
         Ok(report)
-    }
-
-    /// Whether nothing was ever written to the shard.
-    pub fn is_unused(&self) -> bool {
-        self.index.counters.commit_number == 0
     }
 }
 
@@ -338,10 +333,15 @@ impl Import<'_> {
 
     fn store_texts(&self, texts: &[ImportedText<'_>]) -> Result<(), JournalError> {
         for ImportedText { name, content } in texts {
-            self.insert(
-                "INSERT INTO sayso.shared_text (name, content, version) VALUES ($1, $2, 1) ON CONFLICT DO NOTHING",
-                &[name, &content.as_bytes()],
-            )?;
+            let sql = "INSERT INTO sayso.shared_text (name, content, version) VALUES ($1, $2, 1)
+                       ON CONFLICT DO NOTHING";
+            let stored = self.run(self.session.client.execute(sql, &[name, &content.as_bytes()]))?;
+            if stored == 0 {
+                let failure = DatabaseFailure::new(format!(
+                    "the database already has its own {name}; choose a database that no hub has used"
+                ));
+                return Err(JournalError::Io(failure.into()));
+            }
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use tokio_postgres::Client;
 
-use super::error_mapping::from_postgres;
+use super::error_mapping::{DatabaseFailure, from_postgres};
 use crate::JournalError;
 
 /// The migrations, one per version. The first one creates version 1. A released migration is never changed.
@@ -209,6 +209,26 @@ pub(super) async fn migrate(client: &mut Client, migrations: &[&str]) -> Result<
         .await
         .map_err(from_postgres)?;
     transaction.commit().await.map_err(from_postgres)
+}
+
+/// Checks whether [`migrate`] would succeed, without changing anything. Returns whether there is nothing to do.
+pub(super) async fn check(client: &Client, migrations: &[&str]) -> Result<bool, JournalError> {
+    let known = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
+    let found = read_version(client).await?;
+    if found > known {
+        return Err(JournalError::NewerVersion { found, known });
+    }
+    if found > 0 {
+        return Ok(found == known);
+    }
+    let sql = "SELECT to_regnamespace('sayso') IS NOT NULL
+               OR has_database_privilege(current_database(), 'CREATE')";
+    let can_create: bool = client.query_one(sql, &[]).await.map_err(from_postgres)?.get(0);
+    if can_create {
+        return Ok(false);
+    }
+    let failure = DatabaseFailure::new("the user may not create the tables in this database");
+    Err(JournalError::Io(failure.into()))
 }
 
 /// Returns the version of the tables, or 0 if there are none.

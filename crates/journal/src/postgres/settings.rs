@@ -3,6 +3,7 @@
 use std::env;
 use std::fmt;
 use std::fs;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -47,8 +48,9 @@ impl PostgresSettings {
     /// the one that accepts writes is used. A password that is not in the address is taken from `PGPASSWORD`, or from
     /// the file that `passfile=` or `PGPASSFILE` names, or from `~/.pgpass`.
     ///
-    /// `sslmode` is `disable`, `prefer` (the default), `require`, `verify-ca` or `verify-full`. Whenever TLS is used, the
-    /// server's certificate and name are verified: against the file `sslrootcert=`, or else against the system's roots.
+    /// `sslmode` is `disable`, `prefer`, `require`, `verify-ca` or `verify-full`. Without it, TLS is required unless all hosts are
+    /// this machine: with `prefer`, anyone on the network could turn TLS off, and then ask for the password. Whenever TLS is used,
+    /// the server's certificate and name are verified: against the file `sslrootcert=`, or else against the system's roots.
     pub fn parse(address: &str) -> Result<Self, JournalError> {
         if !is_postgres_address(address) {
             return Err(invalid("the address of a Postgres journal begins with postgres://"));
@@ -94,6 +96,8 @@ impl PostgresSettings {
             && config.get_hostaddrs().is_empty()
         {
             config.ssl_mode(SslMode::Disable);
+        } else if !kept.iter().any(|pair| pair.starts_with("sslmode=")) && !is_this_machine(&config) {
+            config.ssl_mode(SslMode::Require);
         }
         if config.get_application_name().is_none() {
             config.application_name("sayso");
@@ -133,6 +137,20 @@ impl PostgresSettings {
 
     pub(super) fn root_certificates(&self) -> Option<&Path> {
         self.root_certificates.as_deref()
+    }
+}
+
+/// Whether the database can only be on this machine.
+fn is_this_machine(config: &Config) -> bool {
+    let is_local = |host: &Host| match host {
+        Host::Tcp(name) => {
+            name == "localhost" || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+        }
+        Host::Unix(_) => true,
+    };
+    match config.get_hostaddrs() {
+        [] => config.get_hosts().iter().all(is_local),
+        addresses => addresses.iter().all(IpAddr::is_loopback),
     }
 }
 
@@ -299,6 +317,24 @@ mod tests {
         ] {
             let error = PostgresSettings::parse(broken).unwrap_err().to_string();
             assert!(!error.contains("heim"), "{error}");
+        }
+    }
+
+    #[test]
+    fn tls_is_required_for_other_machines_unless_the_address_says_otherwise() {
+        for (address, expected) in [
+            ("postgres://anna:x@db/hub", SslMode::Require),
+            ("postgres://anna:x@localhost,db/hub", SslMode::Require),
+            ("postgres://anna:x@10.0.0.1/hub", SslMode::Require),
+            ("postgres://anna:x@localhost/hub?hostaddr=10.0.0.1", SslMode::Require),
+            ("postgres://anna:x@db/hub?sslmode=prefer", SslMode::Prefer),
+            ("postgres://anna:x@db/hub?sslmode=allow", SslMode::Prefer),
+            ("postgres://anna:x@db/hub?sslmode=disable", SslMode::Disable),
+            ("postgres://anna:x@localhost,127.0.0.1/hub", SslMode::Prefer),
+            ("postgres://anna:x@%2Frun%2Fpostgresql/hub", SslMode::Disable),
+        ] {
+            let settings = PostgresSettings::parse(address).unwrap();
+            assert_eq!(settings.config().get_ssl_mode(), expected, "{address}");
         }
     }
 

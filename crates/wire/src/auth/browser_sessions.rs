@@ -56,6 +56,8 @@ const BODY_BYTES: usize = 1 + 8 + NONCE_BYTES + 32;
 /// Maximum number of revoked cookies to remember. Beyond that, a sign-out revokes all cookies of its token, which needs
 /// only one entry per token. Expired cookies are forgotten.
 const MAX_REVOKED: usize = 100_000;
+/// The name of the key file.
+const KEY_FILE_NAME: &str = "sign-in.key";
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 /// Replaces the nonce in a line that revokes all cookies of a token.
 const ALL_COOKIES: &str = "*";
@@ -76,7 +78,7 @@ impl BrowserSessions {
     /// Loads or creates an issuer whose cookies survive a restart. The key and the revoked cookies are stored in this
     /// folder.
     pub fn load_or_create(folder: &Path, random: &mut impl Random) -> Result<Self, KeyFileError> {
-        let key = MacKey::load_or_create(&folder.join("sign-in.key"), random)?;
+        let key = MacKey::load_or_create(&folder.join(KEY_FILE_NAME), random)?;
         let file = folder.join("signed-out");
         let mut revoked = RevokedCookies::default();
         match private_file::read(&file, MAX_FILE_BYTES) {
@@ -89,6 +91,14 @@ impl BrowserSessions {
         }
         revoked.file = Some(file);
         Ok(Self { key, revoked: Mutex::new(revoked), sign_outs: watch::Sender::default() })
+    }
+
+    /// Checks that [`load_or_create`](Self::load_or_create) can use the folder, without creating anything.
+    pub fn check(folder: &Path, random: &mut impl Random) -> Result<(), KeyFileError> {
+        if folder.join(KEY_FILE_NAME).exists() {
+            Self::load_or_create(folder, random)?;
+        }
+        Ok(())
     }
 
     /// Issues a cookie for a client that has presented the token with this digest.

@@ -58,6 +58,11 @@ impl MessageSender {
         !self.is_closed() && self.queue.send(frame).is_ok()
     }
 
+    /// Returns the number of bytes that wait to be sent.
+    pub(super) fn queued_bytes(&self) -> usize {
+        self.state.queued_bytes.load(Ordering::Acquire)
+    }
+
     pub(super) fn close(&self) {
         self.state.is_closed.store(true, Ordering::Release);
         self.state.closed.notify_one();

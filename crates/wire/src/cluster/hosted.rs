@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 use hub::command::{HubCommand, HubReply, Request, RequestId, TurnOutput};
-use hub::{AgentConnectionId, Core, DeliveryGroupId, Engine, ListenerId};
+use hub::{AgentConnectionId, Core, DeliveryGroupId, Engine, ListenerId, Principal};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::node_number::NodeNumber;
@@ -134,7 +134,13 @@ impl OutputSplitter {
             outputs.retain_mut(|output| table.route(output, &mut remote));
         }
         for (node, outputs) in remote {
-            self.sessions.send_outputs(node, slot.shard(), &outputs);
+            for listener in self.sessions.send_outputs(node, slot.shard(), &outputs) {
+                lock(&self.listeners).remove(listener);
+                if let Some(hosted) = slot.hosted() {
+                    let command = HubCommand::Detach { listener, is_too_slow: false };
+                    hosted.submit(Request { id: RequestId(0), principal: Principal::local(), command });
+                }
+            }
         }
         current.apply(outputs);
     }

@@ -15,8 +15,12 @@ pub struct RouterLimits {
     pub queued_bytes: usize,
     /// Maximum number of requests of one node that have no reply yet.
     pub pending_requests: usize,
-    /// Maximum number of connections on the internal port.
+    /// Maximum number of nodes that are connected to the internal port.
     pub connections: usize,
+    /// Maximum number of connections to the internal port whose handshake has not ended.
+    pub handshakes: usize,
+    /// Maximum number of these from one address.
+    pub handshakes_per_address: usize,
     /// Time limit for connecting, and for the handshake.
     pub connect_timeout: Duration,
     /// How often a node sends a message if it has nothing else to send.
@@ -36,6 +40,8 @@ impl Default for RouterLimits {
             queued_bytes: 64 * 1024 * 1024,
             pending_requests: 100_000,
             connections: 256,
+            handshakes: 256,
+            handshakes_per_address: 16,
             connect_timeout: Duration::from_secs(2),
             heartbeat: Duration::from_millis(500),
             idle_timeout: Duration::from_secs(2),

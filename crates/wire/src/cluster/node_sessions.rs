@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use hub::command::{HubCommand, HubReply, Request, RequestId, TurnOutput, Unavailable};
+use hub::delivery::Frame;
 use hub::encoding::{self, Blob};
 use hub::{AgentConnectionId, ListenerId, Principal};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -16,8 +17,6 @@ use super::slot::ShardSlot;
 
 /// Outputs are sent together up to this number of bytes.
 const OUTPUT_BYTES: usize = 256 * 1024;
-/// Number of private frames in one message.
-const FRAMES_PER_PART: usize = 64;
 
 /// The nodes that are connected to this one.
 #[derive(Default)]
@@ -32,6 +31,8 @@ pub(super) struct NodeSession {
     name: String,
     sender: MessageSender,
     max_pending: usize,
+    /// How many bytes may wait to be sent if they contain what a listener has missed.
+    max_missed_bytes: usize,
     state: Mutex<NodeSessionState>,
 }
 
@@ -65,6 +66,7 @@ impl NodeSessions {
             name: name.to_owned(),
             sender,
             max_pending: limits.pending_requests,
+            max_missed_bytes: limits.queued_bytes / 2,
             state: Mutex::default(),
         });
         let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
@@ -143,12 +145,17 @@ impl NodeSessions {
         }
     }
 
-    /// Sends outputs of a shard to a node.
-    pub(super) fn send_outputs(&self, node: NodeNumber, shard: u16, outputs: &[TurnOutput]) {
+    /// Sends outputs of a shard to a node. Returns the listeners that have missed more than can be sent now. They are closed at
+    /// their node, and the caller must detach them.
+    #[must_use]
+    pub(super) fn send_outputs(
+        &self,
+        node: NodeNumber,
+        shard: u16,
+        outputs: &[TurnOutput],
+    ) -> Vec<ListenerId> {
         let session = self.read().get(&node).cloned();
-        if let Some(session) = session {
-            session.send_outputs(shard, outputs);
-        }
+        session.map(|session| session.send_outputs(shard, outputs)).unwrap_or_default()
     }
 }
 
@@ -157,10 +164,25 @@ impl NodeSession {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn send_outputs(&self, shard: u16, outputs: &[TurnOutput]) {
+    fn send_outputs(&self, shard: u16, outputs: &[TurnOutput]) -> Vec<ListenerId> {
         let mut bodies = Vec::new();
         let mut bytes = 0;
+        let mut refused = Vec::new();
         for output in outputs {
+            if let TurnOutput::Join { listener, private_frames, .. } = output
+                && !self.has_room(private_frames)
+            {
+                let own = self.number.distinct_listener(*listener);
+                refused.push(own);
+                remove_shard(&mut self.lock().listeners, &own, shard);
+                let mut join = output.clone();
+                if let TurnOutput::Join { private_frames, .. } = &mut join {
+                    private_frames.clear();
+                }
+                // Only a listener that has joined can be closed.
+                bodies.extend([join, TurnOutput::Close(*listener)].iter().filter_map(encode));
+                continue;
+            }
             match output {
                 TurnOutput::Reply(id, reply) => {
                     let mut state = self.lock();
@@ -186,6 +208,14 @@ impl NodeSession {
             }
         }
         self.flush(shard, &mut bodies);
+        refused
+    }
+
+    /// Whether the frames that a listener has missed can be sent now. They must leave room for everything else, because a
+    /// connection that has too much to send is closed.
+    fn has_room(&self, private_frames: &[Arc<Frame>]) -> bool {
+        let bytes: usize = private_frames.iter().map(|frame| frame.json().len()).sum();
+        bytes <= OUTPUT_BYTES || self.sender.queued_bytes() + bytes <= self.max_missed_bytes
     }
 
     fn flush(&self, shard: u16, bodies: &mut Vec<Blob>) {
@@ -198,7 +228,7 @@ impl NodeSession {
     /// Encodes an output. Sends most private frames of a `Join` before it, because they may be more than a message may hold.
     fn encode_output(&self, shard: u16, output: &TurnOutput, earlier: &mut Vec<Blob>) -> Option<Blob> {
         if let TurnOutput::Join { listener, group, private_frames, resume_position, origin_id } = output
-            && private_frames.len() > FRAMES_PER_PART
+            && private_frames.iter().map(|frame| frame.json().len()).sum::<usize>() > OUTPUT_BYTES
         {
             self.flush(shard, earlier);
             let join = |private_frames: &[_]| TurnOutput::Join {
@@ -208,7 +238,16 @@ impl NodeSession {
                 resume_position: *resume_position,
                 origin_id: origin_id.clone(),
             };
-            for part in private_frames.chunks(FRAMES_PER_PART) {
+            let mut part_bytes = 0;
+            let parts = private_frames.chunk_by(|frame, _| {
+                part_bytes += frame.json().len();
+                let is_same_part = part_bytes < OUTPUT_BYTES;
+                if !is_same_part {
+                    part_bytes = 0;
+                }
+                is_same_part
+            });
+            for part in parts {
                 let part = encode(&join(part))?;
                 self.sender.send(&Message::of_shard(MessageKind::JoinPart, shard).with_bodies(vec![part]));
             }
@@ -257,7 +296,8 @@ impl NodeSession {
     }
 
     fn reply(&self, shard: u16, id: u64, reply: HubReply) {
-        self.send_outputs(shard, &[TurnOutput::Reply(RequestId(id), reply)]);
+        // A reply has no listener that could be refused.
+        let _ = self.send_outputs(shard, &[TurnOutput::Reply(RequestId(id), reply)]);
     }
 }
 

@@ -1,20 +1,23 @@
 //! The router of a node: all shards as the node sees them, and the connections to and from other nodes.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hub::command::{HubReply, RequestId};
 use hub::{Core, ShardMap};
+use rustc_hash::FxHashMap;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
-use super::connection::{message_queue, split};
+use super::connection::{MessageReader, MessageWriter, message_queue, split};
 use super::hosted::HostedShard;
 use super::node_sessions::{NodeSession, NodeSessions};
 use super::peer::Peer;
@@ -308,20 +311,28 @@ impl ShardRouter {
 
     /// Accepts connections of other nodes until the future is dropped.
     pub async fn serve(self, listener: TcpListener) {
-        let slots = Arc::new(Semaphore::new(self.0.limits.connections));
+        let nodes = Arc::new(Semaphore::new(self.0.limits.connections));
+        let handshakes: Arc<Handshakes> = Arc::default();
         loop {
-            let Ok((stream, _)) = listener.accept().await else {
+            let Ok((stream, address)) = listener.accept().await else {
                 back_off_after_accept_error().await;
                 continue;
             };
-            // A connection beyond the limit is closed.
-            let Ok(permit) = slots.clone().try_acquire_owned() else { continue };
-            let state = self.0.clone();
+            // A connection beyond the limits is closed. A stranger can therefore take no place of a node.
+            let Some(handshake) = handshakes.begin(address.ip(), &self.0.limits) else { continue };
+            let (state, nodes) = (self.0.clone(), nodes.clone());
             tokio::spawn(async move {
-                if let Err(error) = serve_node(&state, stream).await {
+                let served = async {
+                    let connected = accept_node(&state, stream).await?;
+                    drop(handshake);
+                    let Ok(_permit) = nodes.try_acquire() else {
+                        return Err(io::Error::other("too many nodes are connected"));
+                    };
+                    serve_node(&state, connected).await
+                };
+                if let Err(error) = served.await {
                     log_record::internal_connection_failed(&error.to_string());
                 }
-                drop(permit);
             });
         }
     }
@@ -359,8 +370,52 @@ async fn expire_requests(
     }
 }
 
-/// Serves another node until its connection ends.
-async fn serve_node(router: &Arc<RouterState>, stream: TcpStream) -> io::Result<()> {
+/// The connections whose handshake has not ended, by address.
+#[derive(Default)]
+struct Handshakes(Mutex<FxHashMap<IpAddr, usize>>);
+
+/// A place among the [`Handshakes`], until it is dropped.
+struct HandshakePlace {
+    handshakes: Arc<Handshakes>,
+    address: IpAddr,
+}
+
+impl Handshakes {
+    fn lock(&self) -> MutexGuard<'_, FxHashMap<IpAddr, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a place. Returns `None` if there are too many.
+    fn begin(self: &Arc<Self>, address: IpAddr, limits: &RouterLimits) -> Option<HandshakePlace> {
+        let address = address.to_canonical();
+        let mut places = self.lock();
+        let of_address = places.get(&address).copied().unwrap_or_default();
+        if of_address >= limits.handshakes_per_address || places.values().sum::<usize>() >= limits.handshakes
+        {
+            return None;
+        }
+        places.insert(address, of_address + 1);
+        Some(HandshakePlace { handshakes: self.clone(), address })
+    }
+}
+
+impl Drop for HandshakePlace {
+    fn drop(&mut self) {
+        let mut places = self.handshakes.lock();
+        if let Some(count) = places.get_mut(&self.address) {
+            *count -= 1;
+            if *count == 0 {
+                places.remove(&self.address);
+            }
+        }
+    }
+}
+
+/// A connection of another node that has the key of the cluster, and the name of the node.
+type ConnectedNode = (MessageReader<TlsStream<TcpStream>>, MessageWriter<TlsStream<TcpStream>>, String);
+
+/// Performs the handshake with another node.
+async fn accept_node(router: &Arc<RouterState>, stream: TcpStream) -> io::Result<ConnectedNode> {
     let limits = router.limits;
     stream.set_nodelay(true)?;
     let handshake = async {
@@ -378,7 +433,15 @@ async fn serve_node(router: &Arc<RouterState>, stream: TcpStream) -> io::Result<
         writer.write(&Message::hello(own)).await?;
         Ok((reader, writer, other.node))
     };
-    let (mut reader, mut writer, node) = timeout(limits.connect_timeout, handshake).await??;
+    timeout(limits.connect_timeout, handshake).await?
+}
+
+/// Serves another node until its connection ends.
+async fn serve_node(
+    router: &Arc<RouterState>,
+    (mut reader, mut writer, node): ConnectedNode,
+) -> io::Result<()> {
+    let limits = router.limits;
     let (sender, mut queue) = message_queue(&limits);
     let session = router.sessions.add(&node, sender, &limits, &router.slots);
     let _guard = SessionGuard { router: router.clone(), session: session.clone() };

@@ -65,6 +65,9 @@ pub(crate) struct ServerCore {
     pub(crate) telemetry: Arc<Telemetry>,
 }
 
+/// Maximum number of connections whose user is looked up at the same time.
+const CONCURRENT_USER_LOOKUPS: usize = 2;
+
 impl ServerCore {
     pub(crate) fn new(
         policy: AuthPolicy,
@@ -83,6 +86,10 @@ impl ServerCore {
             connections: ConnectionSlots::new(limits, telemetry.clone()),
             telemetry,
         }
+    }
+
+    pub(crate) fn set_only_user(&mut self, user: Option<u32>) {
+        self.only_user = user.map(|user| (user, Semaphore::new(CONCURRENT_USER_LOOKUPS)));
     }
 
     /// Returns whether clients connect with TLS, to this server or to the proxy in front of it.

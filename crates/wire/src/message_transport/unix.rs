@@ -41,23 +41,32 @@ impl UnixSocket {
     /// Creates the socket, readable and writable for its owner only. Replaces a stale socket left by an earlier
     /// run, but not a socket that is in use or another kind of file. Requires a tokio runtime.
     pub fn bind(path: &Path) -> Result<Self> {
-        match std::fs::symlink_metadata(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-            Ok(metadata) if !metadata.file_type().is_socket() => {
-                return Err(Error::new(ErrorKind::AlreadyExists, "the file exists and is not a socket"));
-            }
-            Ok(_) => match std::os::unix::net::UnixStream::connect(path) {
-                Err(error) if error.kind() == ErrorKind::ConnectionRefused => std::fs::remove_file(path)?,
-                Err(error) => return Err(error),
-                Ok(_) => return Err(Error::new(ErrorKind::AddrInUse, "the socket is already in use")),
-            },
+        if Self::check(path)? {
+            std::fs::remove_file(path)?;
         }
         let listener = UnixListener::bind(path)?;
         // Other users could connect between these two calls, but `accept` checks the peer's user in any case.
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
         let inode = std::fs::symlink_metadata(path)?.ino();
         Ok(Self { listener, path: path.to_owned(), inode, owner_uid: current_uid()?, lock: None })
+    }
+
+    /// Checks whether a socket can be created at this path, without creating anything. Returns whether a stale socket is there.
+    pub fn check(path: &Path) -> Result<bool> {
+        // Fails if the path is too long.
+        std::os::unix::net::SocketAddr::from_pathname(path)?;
+        match std::fs::symlink_metadata(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+            Ok(metadata) if !metadata.file_type().is_socket() => {
+                Err(Error::new(ErrorKind::AlreadyExists, "the file exists and is not a socket"))
+            }
+            Ok(_) => match std::os::unix::net::UnixStream::connect(path) {
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(true),
+                Err(error) => Err(error),
+                Ok(_) => Err(Error::new(ErrorKind::AddrInUse, "the socket is already in use")),
+            },
+        }
     }
 
     /// Like [`Self::bind`], for a path that several processes may want at the same time. A lock file beside the socket, which

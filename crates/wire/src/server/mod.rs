@@ -40,7 +40,6 @@ pub(crate) use routes::{
 };
 pub use shards::{ShardLink, ShardOutputs};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 
 use self::upgrade::HubUpgrade;
 use crate::Tls;
@@ -59,9 +58,6 @@ use crate::telemetry::{ServiceMetric, route_template};
 
 /// Handles requests to one path. The caller is already authenticated, and the body is valid UTF-8.
 pub type Handler = Box<dyn Fn(Principal, String) -> HandlerFuture<HttpResponse> + Send + Sync>;
-
-/// Maximum number of connections whose user is looked up at the same time.
-const CONCURRENT_USER_LOOKUPS: usize = 2;
 
 /// Starts a session from a person's request and optional user id. Returns the session id, or why it did not
 /// start.
@@ -192,7 +188,7 @@ impl Server {
     /// connection is refused.
     #[must_use]
     pub fn with_only_user(mut self, user: Option<u32>) -> Self {
-        self.core.only_user = user.map(|user| (user, Semaphore::new(CONCURRENT_USER_LOOKUPS)));
+        self.core.set_only_user(user);
         self
     }
 

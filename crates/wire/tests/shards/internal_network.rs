@@ -6,7 +6,7 @@ use std::time::Duration;
 use hub::command::{HubCommand, HubReply};
 use hub::{HubLimits, Role, Shard, ShardMap};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 use wire::cluster::{RouterLimits, ShardLocation};
 
@@ -195,4 +195,82 @@ async fn a_node_that_does_not_answer_counts_as_dead() {
     let is_reachable = || matches!(front.router.locations()[0], ShardLocation::At { is_reachable: true, .. });
     wait_until("the owner was never reached", is_reachable).await;
     wait_until("the owner never counts as dead", || !is_reachable()).await;
+}
+
+#[tokio::test]
+async fn a_stranger_cannot_take_the_places_of_nodes() {
+    let limits =
+        RouterLimits { connections: 2, handshakes: 8, handshakes_per_address: 4, ..patient_limits() };
+    let owner = Node::start_with("owner", [7; 32], limits).await;
+    run_all(&owner);
+    let mut strangers = Vec::new();
+    for _ in 0..12 {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
+        strangers.push(socket.connect(owner.address.parse().unwrap()).await.unwrap());
+    }
+    // The connections beyond the limit end, so all have been accepted.
+    for stranger in &mut strangers[4..] {
+        let mut byte = [0];
+        assert!(!matches!(stranger.read(&mut byte).await, Ok(1..)));
+    }
+    let friends = [Node::start("friend").await, Node::start("another").await];
+    for friend in &friends {
+        friend.run_at(0, &owner);
+        let is_reachable =
+            || matches!(friend.router.locations()[0], ShardLocation::At { is_reachable: true, .. });
+        wait_until("a node is kept out", is_reachable).await;
+    }
+}
+
+/// The size of a large text.
+const LARGE: usize = 100_000;
+
+fn large_text(number: usize) -> String {
+    let start = format!("large{number:03} ");
+    let rest = "x".repeat(LARGE - start.len());
+    start + &rest
+}
+
+#[tokio::test]
+async fn a_listener_that_missed_much_does_not_cut_the_connection_of_its_node() {
+    // Less than the listener has missed, and enough for a single event.
+    for queued_bytes in [8 * 1024 * 1024, 1024 * 1024] {
+        let limits = RouterLimits { message_bytes: 1024 * 1024, queued_bytes, ..patient_limits() };
+        let (front, owner) = (
+            Node::start_with("front", [7; 32], limits).await,
+            Node::start_with("owner", [7; 32], limits).await,
+        );
+        run_all(&owner);
+        for shard in 0..SHARDS {
+            front.run_at(shard, &owner);
+        }
+        let (agent, ada) = (principal("bank", Role::Agent, &[]), principal("ada", Role::Listener, &[]));
+        let session = start(&front.hub, &agent, &people()[1]).await;
+        let id = subscribe(&front.hub, &ada, None).await;
+        let mut listener = Listener::attach(&front.hub, &ada, &id, None).await;
+        output(&front.hub, &agent, &session, "first").await;
+        while next_chunk(&mut listener).await.1 != "first" {}
+        let last = listener.last_id.clone().unwrap();
+        drop(listener);
+        for number in 0..20 {
+            output(&front.hub, &agent, &session, &large_text(number)).await;
+        }
+        let connections = owner.router.connected_nodes();
+        let mut listener = Listener::attach(&front.hub, &ada, &id, Some(&last)).await;
+        if queued_bytes > 1024 * 1024 {
+            // The text of each output comes in several parts.
+            let mut text = String::new();
+            while text.len() < 20 * LARGE {
+                text += &next_chunk(&mut listener).await.1;
+            }
+            let expected: String = (0..20).map(large_text).collect();
+            assert!(text == expected, "{} bytes", text.len());
+        } else {
+            assert!(listener.next().await.is_none(), "it is disconnected, and can try again");
+        }
+        // The agent is not affected.
+        output(&front.hub, &agent, &session, "last").await;
+        assert_eq!(owner.router.connected_nodes(), connections);
+    }
 }

@@ -174,8 +174,10 @@ keys! {
         "Maximum size of an OpenTelemetry request, before and after decompression.";
     "otlp.records": Count(1, 1_000_000) => Size(otlp.records),
         "Maximum number of spans or log records in one OpenTelemetry request; further ones are rejected.";
+    "otlp.messages": Count(16, 10_000_000) => Size(otlp.messages),
+        "Maximum number of resources, scopes, records, attributes and values in one OpenTelemetry request.";
     "otlp.sessions": Count(1, 10_000) => Size(otlp.sessions),
-        "Maximum number of open sessions of OpenTelemetry reports; one more ends the session that has been idle the longest.";
+        "Maximum number of open sessions of OpenTelemetry reports; one more ends a session of the token that has the most.";
     "otlp.remembered_records": Count(1, 10_000_000) => Size(otlp.remembered_records),
         "Number of spans and log records that are remembered, so that repeated ones are heard once.";
     "otlp.quiet_time": Time(SECOND, 4 * MINUTE) => Time(otlp.quiet_time),
@@ -242,6 +244,8 @@ keys! {
         "How long a subscription stays open after its connection is lost.";
     "hub.replay": Count(0, 1_000_000) => Size(hub.max_replay_events),
         "Maximum number of events replayed to a listener that reconnects.";
+    "hub.replay_bytes": Bytes(4096, 32 * MIB) => Size(hub.max_replay_bytes),
+        "Maximum size of the events that are read for such a replay. With more, the listener gets the current state instead.";
     "hub.requests_per_batch": Count(1, 65_536) => Size(hub.requests_per_turn),
         "Maximum number of requests written to disk in one batch.";
     "hub.max_sleep": Time(10, MINUTE) => Millis(hub.max_sleep_ms),

@@ -298,3 +298,15 @@ fn a_failed_write_does_not_tell_the_browser_where_the_file_is() {
     }
     assert_eq!(sessions.verify(&text, now, LIFETIME_MS), None, "the cookie is revoked in this process");
 }
+
+#[test]
+fn a_check_creates_nothing_and_finds_a_key_that_cannot_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = || BrowserSessions::check(folder.path(), &mut SystemRandom);
+    assert!(check().is_ok());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    BrowserSessions::load_or_create(folder.path(), &mut SystemRandom).unwrap();
+    assert!(check().is_ok());
+    std::fs::write(folder.path().join(KEY_FILE_NAME), "not a key").unwrap();
+    assert!(check().is_err());
+}
