@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -304,6 +305,25 @@ def test_the_end_counts_the_calls_of_all_producers(client, listen):
         with s.as_producer("scout").tool("look"):
             pass
     assert listener.wait_for_end()[-1]["tool_invocations_count"] == 2
+    listener.validate()
+
+
+def test_ctrl_c_withdraws_a_question_even_if_another_thread_gets_the_signal(client, listen):
+    listener = listen(None)
+
+    def press():
+        listener.wait_for("awaiting.confirmation")
+        # The system may deliver the signal to any thread. Then it does not wake the one that waits.
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    with client.session("Tidy up.") as s:
+        threading.Thread(target=press, daemon=True).start()
+        with pytest.raises(KeyboardInterrupt):
+            s.ask("wipe", {}, action="Wipe.", irreversible=True, answer_timeout=10)
+        listener.answer(listener.wait_for("awaiting.confirmation"), "accept")
+    listener.wait_for_end()
+    resolution = [event for event in listener.of_type("state.changed") if event["from_state"] == "awaiting_input"]
+    assert [event["extensions"]["sayso"]["by"] for event in resolution] == ["cancelled"], "the question waited for its time limit"
     listener.validate()
 
 

@@ -14,7 +14,7 @@ import re
 import ssl
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, cast, overload
 
@@ -233,6 +233,7 @@ class SessionCore:
         self._early_answers: dict[str, dict[str, Any]] = {}
         self._asking: set[asyncio.Future[QuestionOpened]] = set()
         self._open_questions: set[str] = set()
+        self._withdrawals: set[asyncio.Task[None]] = set()
         #: The tokens of all questions. An answer to one of them is never an answer to a later question.
         self._reply_tokens: set[str] = set()
         #: How often the connection was lost for good, and why the last time.
@@ -474,7 +475,7 @@ class SessionCore:
             try:
                 result = await asyncio.shield(work)
             except asyncio.CancelledError:
-                runtime().spawn(self._withdraw_when_asked(work))
+                self._start_withdrawal(self._withdraw_when_asked(work))
                 raise
             finally:
                 self._asking.discard(work)
@@ -498,12 +499,12 @@ class SessionCore:
         try:
             answer = await future
         except asyncio.CancelledError:
-            runtime().spawn(self._withdraw(token))
+            self._start_withdrawal(self._withdraw(token))
             raise
         except (HubUnreachable, MalformedResponse):
             # The question may still be open at the hub. It is withdrawn as soon as the hub can be reached, so that nobody
             # answers it in vain.
-            runtime().spawn(self._withdraw(token))
+            self._start_withdrawal(self._withdraw(token))
             raise
         finally:
             self._answers.pop(token, None)
@@ -516,6 +517,24 @@ class SessionCore:
         if method in _DECIDING_MEMBERS and _DECIDING_MEMBERS[method] not in answer:
             raise MalformedResponse(f"the answer has no {_DECIDING_MEMBERS[method]}")
         return cast("Resolved", answer)
+
+    def _start_withdrawal(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._withdrawals.add(task)
+        task.add_done_callback(self._end_withdrawal)
+
+    def _end_withdrawal(self, task: asyncio.Task[None]) -> None:
+        self._withdrawals.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.debug("a question could not be withdrawn: %s", error)
+
+    async def _withdraw_all(self) -> None:
+        """Withdraws all questions of all producers, and waits for withdrawals that have started."""
+        for core in (self, *self._other_producers):
+            if core._withdrawals:
+                await asyncio.wait(set(core._withdrawals))
+            for token in list(core._open_questions):
+                await core._withdraw(token)
 
     async def _withdraw_when_asked(self, work: asyncio.Future[QuestionOpened]) -> None:
         await self._withdraw((await work)["reply_token"])
@@ -601,8 +620,7 @@ class SessionCore:
         for call in list(self.calls.values()):
             await self.abandon_call(call)
         # A caller may have been cancelled whose question is not withdrawn yet. The hub does not end a session with an open question.
-        for token in list(self._open_questions):
-            await self._withdraw(token)
+        await self._withdraw_all()
         if self.stop_reason is not None:
             return
         async with self._lock:
