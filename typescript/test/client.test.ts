@@ -173,9 +173,10 @@ describe("finding the hub", () => {
     t.after(() => personal.stop());
     setEnvironment(t, { SAYSO_URL: undefined, SAYSO_TOKEN: undefined, XDG_RUNTIME_DIR: personal.environment["XDG_RUNTIME_DIR"] });
     assert.deepEqual(await findHub(undefined), { kind: "unix", path: personal.socketPath, isPersonal: true });
+    let decision: "accept" | "reject" = "accept";
+    await Listener.connect(t, personal.url, (question) => decide(decision)(question));
     for (const transport of ["websocket", "http"] as const) {
-      for (const decision of ["accept", "reject"] as const) {
-        const listener = await Listener.connect(t, personal.url, decide(decision));
+      for (decision of ["accept", "reject"] as const) {
         const recording = await Recording.start(t, personal.url);
         const found = connectHub({ transport });
         t.after(() => found.close());
@@ -186,7 +187,6 @@ describe("finding the hub", () => {
         assert.equal(ran, decision === "accept" ? 1 : 0);
         const { code, output } = await recording.validate();
         assert.equal(code, 0, output);
-        listener.close();
       }
     }
   });

@@ -97,22 +97,32 @@ describe("the packages", () => {
     }
   });
 
+  let built: Promise<string[]> | undefined;
+  /** Compiles the programs of the README, and returns their paths. */
+  const readmePrograms = (): Promise<string[]> => {
+    const build = async () => {
+      const programs = [...README.matchAll(/^```ts\n(.*?)^```/gms)].map((found) => found[1] as string);
+      assert.ok(programs.length >= 2);
+      mkdirSync(join(folder, "readme"), { recursive: true });
+      cpSync(join(ROOT, "node_modules", "@types"), join(folder, "node_modules", "@types"), { recursive: true });
+      cpSync(join(ROOT, "node_modules", "undici-types"), join(folder, "node_modules", "undici-types"), { recursive: true });
+      programs.forEach((text, at) => writeFileSync(join(folder, "readme", `program${at}.ts`), text));
+      const files = programs.map((_, at) => `readme/program${at}.ts`);
+      const compiled = await run(TSC, ["--strict", "--target", "ES2022", "--lib", "ES2023,ESNext.Disposable,DOM,DOM.AsyncIterable", "--types", "node", "--skipLibCheck", "--module", "NodeNext", "--rootDir", ".", "--outDir", "out", ...files], folder);
+      assert.equal(compiled.code, 0, compiled.output);
+      writeFileSync(join(folder, "out", "package.json"), '{"type":"module"}');
+      return programs.map((_, at) => join(folder, "out", "readme", `program${at}.js`));
+    };
+    return (built ??= build());
+  };
+
   test("the programs of the README run", async (t) => {
+    const programs = await readmePrograms();
     const server = await TestHub.start();
     t.after(() => server.stop());
     const listener = await Listener.connect(t, server.url, (question) => (question.type === "aaep:agent.awaiting.confirmation" ? { decision: "accept" } : { response: "today" }));
-    const programs = [...README.matchAll(/^```ts\n(.*?)^```/gms)].map((found) => found[1] as string);
-    assert.ok(programs.length >= 2);
-    mkdirSync(join(folder, "readme"), { recursive: true });
-    cpSync(join(ROOT, "node_modules", "@types"), join(folder, "node_modules", "@types"), { recursive: true });
-    cpSync(join(ROOT, "node_modules", "undici-types"), join(folder, "node_modules", "undici-types"), { recursive: true });
-    programs.forEach((text, at) => writeFileSync(join(folder, "readme", `program${at}.ts`), text));
-    const files = programs.map((_, at) => `readme/program${at}.ts`);
-    const built = await run(TSC, ["--strict", "--target", "ES2022", "--lib", "ES2023,ESNext.Disposable,DOM,DOM.AsyncIterable", "--types", "node", "--skipLibCheck", "--module", "NodeNext", "--rootDir", ".", "--outDir", "out", ...files], folder);
-    assert.equal(built.code, 0, built.output);
-    writeFileSync(join(folder, "out", "package.json"), '{"type":"module"}');
-    for (const [at] of programs.entries()) {
-      const ran = await run(process.execPath, [join(folder, "out", "readme", `program${at}.js`)], folder, { SAYSO_URL: server.url });
+    for (const program of programs) {
+      const ran = await run(process.execPath, [program], folder, { SAYSO_URL: server.url });
       assert.equal(ran.code, 0, ran.output);
       assert.match(ran.output, /paid 5\.00/);
     }
@@ -120,16 +130,17 @@ describe("the packages", () => {
   });
 
   test("the first program of the README finds the personal hub", async (t) => {
+    const [program] = await readmePrograms();
     const personal = await TestHub.startPersonal();
     t.after(() => personal.stop());
-    for (const decision of ["accept", "reject"] as const) {
-      const listener = await Listener.connect(t, personal.url, decide(decision));
+    let decision: "accept" | "reject" = "accept";
+    await Listener.connect(t, personal.url, (question) => decide(decision)(question));
+    for (decision of ["accept", "reject"] as const) {
       const recording = await Recording.start(t, personal.url);
-      const ran = await run(process.execPath, [join(folder, "out", "readme", "program0.js")], folder, { ...personal.environment, SAYSO_URL: "" });
+      const ran = await run(process.execPath, [program as string], folder, { ...personal.environment, SAYSO_URL: "" });
       assert.equal(/paid 5\.00/.test(ran.output), decision === "accept", ran.output);
       const { code, output } = await recording.validate();
       assert.equal(code, 0, output);
-      listener.close();
     }
   });
 
