@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -21,8 +22,8 @@ def hub() -> Iterator[HubProcess]:
 def listen(hub: HubProcess) -> Iterator[Callable[..., Listener]]:
     listeners: list[Listener] = []
 
-    def start(script: Script | str | None = "accept", languages: tuple[str, ...] = ("en",)) -> Listener:
-        listeners.append(Listener(hub, script, languages))
+    def start(script: Script | str | None = "accept", languages: tuple[str, ...] = ("en",), **capabilities: Any) -> Listener:
+        listeners.append(Listener(hub, script, languages, **capabilities))
         return listeners[-1]
 
     yield start

@@ -66,6 +66,8 @@ class HostileHub:
     def __init__(self, ask: Callable[[Peer, Message], None], connect: Callable[[Peer], None] = lambda peer: None) -> None:
         self._ask = ask
         self._connect = connect
+        #: The methods of the calls, and the types of the events, in the order in which they arrived.
+        self.received: list[str] = []
         self._connections: set[ServerConnection] = set()
         self._server: Server = serve(self._handle, "127.0.0.1", 0, compression=None)
         self.url = f"http://127.0.0.1:{self._server.socket.getsockname()[1]}"
@@ -77,6 +79,9 @@ class HostileHub:
             self._connect(Peer(socket, self.close))
             for text in socket:
                 call = json.loads(text)
+                params = call.get("params", {})
+                events = params.get("events") or [params.get("event", {})]
+                self.received += [event.get("type", call["method"]) for event in events]
                 if call["method"] == "session.ask":
                     self._ask(Peer(socket, self.close), call)
                 else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import inspect
 import json
 import os
 import subprocess
@@ -29,10 +28,11 @@ Script = Callable[[Event], Any]
 
 
 class HubProcess:
-    """A `sayso serve` process."""
+    """A `sayso serve` process. With `is_personal`, it is the personal hub of an environment in a temporary folder."""
 
-    def __init__(self, *options: str, has_tokens: bool = False) -> None:
+    def __init__(self, *options: str, has_tokens: bool = False, is_personal: bool = False) -> None:
         self.has_tokens = has_tokens
+        self.is_personal = is_personal
         self.folder = tempfile.TemporaryDirectory(prefix="sayso-test-")
         self.socket_path = str(Path(self.folder.name, "hub.sock"))
         self.token_file = str(Path(self.folder.name, "tokens"))
@@ -43,6 +43,17 @@ class HubProcess:
             self.agent_token = self.new_token("agent", "--agent-id", "payer")
             self.listener_token = self.new_token("receiver")
         self.start()
+
+    @property
+    def personal_environment(self) -> dict[str, str]:
+        """The variables by which programs find the personal hub, and by which the hub finds its folders."""
+        if not self.is_personal:
+            return {}
+        variables = {"XDG_RUNTIME_DIR": "run", "XDG_DATA_HOME": "data", "XDG_CONFIG_HOME": "config", "HOME": "home"}
+        folders = {name: Path(self.folder.name, folder) for name, folder in variables.items()}
+        for folder in folders.values():
+            folder.mkdir(mode=0o700, exist_ok=True)
+        return {name: str(folder) for name, folder in folders.items()}
 
     def new_token(self, role: str, *options: str) -> str:
         command = [
@@ -62,10 +73,13 @@ class HubProcess:
     def start(self, listen: str = "127.0.0.1:0") -> None:
         access = ["--tokens", self.token_file] if self.has_tokens else ["--open"]
         command = [SAYSO, "serve", *access, "--listen", listen, "--unix", self.socket_path]
-        if "--data" not in self._options:
+        if self.is_personal:
+            command = [SAYSO, "serve", "--personal"]
+        elif "--data" not in self._options:
             command.append("--memory")
         # The hub reads its settings from variables that start with SAYSO_, and those of the tests are not for it.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SAYSO_")}
+        environment |= self.personal_environment
         self.process = subprocess.Popen([*command, *self._options], stderr=subprocess.PIPE, text=True, env=environment)
         assert self.process.stderr is not None
         for line in self.process.stderr:
@@ -99,17 +113,20 @@ class HubProcess:
 class Listener:
     """A listener that records every event and answers questions by a script."""
 
-    def __init__(self, hub: HubProcess, script: Script | str | None = "accept", languages: tuple[str, ...] = ("en",)) -> None:
+    def __init__(
+        self,
+        hub: HubProcess,
+        script: Script | str | None = "accept",
+        languages: tuple[str, ...] = ("en",),
+        **more_capabilities: Any,
+    ) -> None:
         self.events: list[Event] = []
         self.script: Script = script if callable(script) else (lambda event: script)
         self._changed = threading.Condition()
         self._languages = languages
         headers = {"Authorization": f"Bearer {hub.listener_token}"} if hub.has_tokens else {}
         url = hub.url.replace("http", "ws") + "/aaep/v1/ws"
-        options = {"subprotocols": ["aaep.v1"], "additional_headers": headers}
-        if "proxy" in inspect.signature(connect).parameters:  # since websockets 15
-            options["proxy"] = None
-        self._socket = connect(url, **options).__enter__()
+        self._socket = connect(url, subprotocols=["aaep.v1"], additional_headers=headers, proxy=None).__enter__()
         self._subscription = ""
         capabilities = {
             "supports_confirmation_reply": True,
@@ -118,6 +135,7 @@ class Listener:
             "languages": list(languages),
             "supported_conformance_levels": [1, 2, 3],
             "sayso": {"handoffs": hub.has_tokens},
+            **more_capabilities,
         }
         self._send(
             {"type": "subscription.request", "aaep_version": "1.0.0", "subscriber_id": "person", "capabilities": capabilities}

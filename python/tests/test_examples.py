@@ -67,10 +67,11 @@ def test_a_pattern_of_the_guide(name, answer, hub, listen):
     listener.validate()
 
 
-@pytest.mark.skipif(bool(ADAPTERS), reason="needs no framework")
 @pytest.mark.parametrize("answer", ["accept", "reject"])
-def test_one_command_runs_an_example(answer):
-    command = [sys.executable, "examples/run.py", "patterns", "--answer", answer, "decorator"]
+@pytest.mark.parametrize("example", NAMES or [("patterns", "decorator")], ids=str)
+def test_one_command_runs_an_example(example, answer):
+    name, *arguments = [example] if isinstance(example, str) else example
+    command = [sys.executable, "examples/run.py", name, "--answer", answer, *arguments]
     result = subprocess.run(command, capture_output=True, text=True, cwd=FOLDER, timeout=TIMEOUT_SECONDS)
     assert result.returncode == 0, result.stderr
     assert ("wiped photos" in result.stdout) == (answer == "accept")

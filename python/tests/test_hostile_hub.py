@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
 import sayso
 from hostile_hub import TOKEN, HostileHttpHub, HostileHub, opened, yes
+from support import TIMEOUT_SECONDS
 
 OTHER = {"tool": "pay", "arguments": {"amount": "5000.00"}}
 
@@ -284,3 +286,35 @@ def test_two_sessions_with_one_id():
 
     asyncio.run(main())
     hub.close()
+
+
+def test_a_session_ends_after_a_question_that_was_just_asked_is_withdrawn():
+    asked, is_ending = threading.Event(), threading.Event()
+
+    def ask(peer, call):
+        def respond():
+            is_ending.wait(TIMEOUT_SECONDS)
+            peer.respond(call, opened())
+
+        asked.set()
+        threading.Thread(target=respond, daemon=True).start()
+
+    hub = HostileHub(ask)
+    client = sayso.hub(hub.url)
+
+    async def main():
+        s = await client.session("Tidy up.").start_async()
+        task = asyncio.create_task(s.ask("wipe", {}, action="Wipe.", irreversible=True))
+        await asyncio.to_thread(asked.wait, TIMEOUT_SECONDS)
+        task.cancel()
+        await asyncio.wait({task})
+        end = asyncio.create_task(s.finish("Done."))
+        # When this report is through, the end has been sent, unless it waits for the withdrawal.
+        await s.as_producer("other").think("Waiting.")
+        is_ending.set()
+        await end
+
+    asyncio.run(main())
+    client.close()
+    hub.close()
+    assert hub.received.index("session.withdraw") < hub.received.index("aaep:agent.session.completed")

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -235,6 +236,97 @@ def test_every_optional_member_is_accepted(client, listen):
     listener.validate()
 
 
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_each_piece_of_an_output_has_the_hint_of_the_agent(hub, listen, transport):
+    listener = listen(coalesce_boundaries=["none"])
+    client = sayso.hub(hub.url, transport=transport)
+    with client.session("Tell the weather.") as s:
+        # The pieces are written faster than they are sent. A piece with a hint is never merged with the next one.
+        s.write("Oslo: rain ", coalesce_hint="sentence")
+        s.write("Bergen is ")
+        # The last word waits for the next piece, because it may be part of a secret.
+        s.write("dry, Rome", coalesce_hint="word")
+        s.write(" has sun\n\n", coalesce_hint="paragraph")
+        s.write("a: b ", output_id="out_named", coalesce_hint="word")
+        s.write("Bye.", complete=True, coalesce_hint="word")
+    events = listener.wait_for_end()
+    client.close()
+    texts, hints = {}, set()
+    for chunk in (event for event in events if event["type"] == "aaep:agent.output.streaming"):
+        texts[chunk["output_id"]] = text = texts.get(chunk["output_id"], "") + chunk["chunk"]
+        if chunk["coalesce_hint"] != "none":
+            hints.add((text, chunk["coalesce_hint"]))
+    weather = "Oslo: rain Bergen is dry, Rome has sun\n\n"
+    assert hints == {
+        ("Oslo: rain ", "sentence"),
+        (weather, "paragraph"),
+        (weather + "Bye.", "completion"),
+        ("a: b ", "word"),
+        ("a: b ", "completion"),
+    }
+    listener.validate()
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_an_output_that_stays_does_not_change_the_state(hub, listen, transport):
+    listener = listen()
+    client = sayso.hub(hub.url, transport=transport)
+    with client.session("Tell the weather.") as s:
+        s.say("It rains.", stays=True)
+        s.decide("What to wear.")
+        s.say(["It is ", "cold."], stays=True)
+        s.decide("What to wear then.")
+        s.say("A coat.")
+        with pytest.raises(sayso.InvalidRequest):
+            s.write("More.", stays=True)
+    events = listener.wait_for_end()
+    client.close()
+    states = [event["to_state"] for event in events if event["type"] == "aaep:agent.state.changed"]
+    assert states == ["writing_output", "deciding", "writing_output", "deciding", "writing_output", "thinking"]
+    listener.validate()
+
+
+def test_the_options_of_a_call_apply_to_its_outcome(client, listen):
+    listener = listen()
+    with client.session("Trip.", producers=[{"agent_id": "scout"}]) as s, s.tool("look", producer="scout", correlation_id="trace-7"):
+        pass
+    listener.wait_for_end()
+    for kind in ("tool.invoked", "tool.completed"):
+        event = listener.of_type(kind)[0]
+        assert (event["producer"]["agent_id"], event["correlation_id"]) == ("scout", "trace-7"), kind
+    listener.validate()
+
+
+def test_the_end_counts_the_calls_of_all_producers(client, listen):
+    listener = listen()
+    with client.session("Trip.", producers=[{"agent_id": "scout"}]) as s:
+        with s.tool("look"):
+            pass
+        with s.as_producer("scout").tool("look"):
+            pass
+    assert listener.wait_for_end()[-1]["tool_invocations_count"] == 2
+    listener.validate()
+
+
+def test_ctrl_c_withdraws_a_question_even_if_another_thread_gets_the_signal(client, listen):
+    listener = listen(None)
+
+    def press():
+        listener.wait_for("awaiting.confirmation")
+        # The system may deliver the signal to any thread. Then it does not wake the one that waits.
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    with client.session("Tidy up.") as s:
+        threading.Thread(target=press, daemon=True).start()
+        with pytest.raises(KeyboardInterrupt):
+            s.ask("wipe", {}, action="Wipe.", irreversible=True, answer_timeout=10)
+        listener.answer(listener.wait_for("awaiting.confirmation"), "accept")
+    listener.wait_for_end()
+    resolution = [event for event in listener.of_type("state.changed") if event["from_state"] == "awaiting_input"]
+    assert [event["extensions"]["sayso"]["by"] for event in resolution] == ["cancelled"], "the question waited for its time limit"
+    listener.validate()
+
+
 def test_a_child_session_and_an_undeclared_producer(client, hub, listen):
     listener = listen()
     with client.session("Trip.", agent="planner") as s:
@@ -300,38 +392,6 @@ def test_an_exception_fails_the_session_and_a_refusal_cancels_it(client, listen)
     assert ends[0]["type"].endswith("errored") and "the disk is full" in ends[0]["summary_normal"]
     assert ends[1]["type"].endswith("cancelled") and "refused" in ends[1]["summary_normal"]
     listener.validate()
-
-
-def test_the_unix_socket_of_the_personal_hub(hub, listen, monkeypatch, tmp_path):
-    listener = listen()
-    monkeypatch.delenv("SAYSO_URL", raising=False)
-    (tmp_path / "aaep").mkdir()
-    (tmp_path / "aaep" / "sayso-hub.sock").symlink_to(hub.socket_path)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    for transport in TRANSPORTS:
-        client = sayso.hub(transport=transport)
-        assert client.address.startswith("unix:")
-        with client.session("Hello."):
-            pass
-        client.close()
-    listener.wait_for_end(2)
-
-
-def test_a_path_that_is_not_a_socket_is_refused(tmp_path):
-    (tmp_path / "file").write_text("")
-    client = sayso.hub(f"unix:{tmp_path}/file", connect_timeout=0.5)
-    with pytest.raises(sayso.UntrustedHub), client.session("Hello."):
-        pass
-
-
-def test_a_socket_of_another_user_is_refused(hub, monkeypatch):
-    import os
-
-    me = os.getuid()
-    monkeypatch.setattr(os, "getuid", lambda: me + 1)
-    client = sayso.hub(f"unix:{hub.socket_path}", connect_timeout=0.5)
-    with pytest.raises(sayso.UntrustedHub), client.session("Hello."):
-        pass
 
 
 @pytest.mark.parametrize(

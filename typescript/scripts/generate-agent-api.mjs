@@ -22,6 +22,7 @@ const ENUMS = [
   ["ErrorCategory", schemas.SessionErrored.properties.error_category],
   ["CancelledBy", schemas.SessionCancelled.properties.cancelled_by],
   ["HandOffTarget", schemas.HandOff.properties.target_kind],
+  ["CoalesceHint", schemas.OutputStreaming.properties.coalesce_hint],
   ["ResponseKind", schemas.Clarification.properties.accepted_response_kinds.items],
 ];
 const union = (values) => values.map((value) => JSON.stringify(value)).join(" | ");

@@ -22,7 +22,9 @@ const run = (label, command, args, check = () => true) => {
 for (const name of wanted.length > 0 ? wanted : all) {
   run(`${name}: types`, join(root, "node_modules", ".bin", "tsc"), ["-p", `frameworks/${name}`]);
   run(`${name}: tests`, node, ["--test", `frameworks/${name}/${name}.test.ts`]);
-  run(`${name}: example`, process.execPath, ["scripts/example.mjs", name], (output) => output.includes("PAID 5.00 to Ben"));
-  run(`${name}: example, refused`, process.execPath, ["scripts/example.mjs", name, "--answer", "reject"], (output) => !output.includes("PAID"));
+  const example = ["scripts/example.mjs", name, "--validate"];
+  const isValid = (output) => /^VALID$/m.test(output);
+  run(`${name}: example`, process.execPath, example, (output) => output.includes("PAID 5.00 to Ben") && isValid(output));
+  run(`${name}: example, refused`, process.execPath, [...example, "--answer", "reject"], (output) => !output.includes("PAID") && isValid(output));
 }
 process.exit(failures === 0 ? 0 : 1);

@@ -9,6 +9,7 @@ export type ToolStatus = "success" | "error" | "timeout";
 export type ErrorCategory = "transient" | "permanent" | "requires_user" | "unknown";
 export type CancelledBy = "user" | "producer" | "timeout" | "system";
 export type HandOffTarget = "human" | "specialist_agent" | "escalation_queue";
+export type CoalesceHint = "none" | "word" | "sentence" | "paragraph" | "completion";
 export type ResponseKind = "freetext" | "yes_no" | "multiple_choice" | "numeric";
 
 /** The methods of the agent API, by their JSON-RPC names. */

@@ -6,7 +6,7 @@ import { ConsentRefusedError, errorText, SessionStoppedError } from "./errors.js
 import { findHub } from "./location.js";
 import { Redactor, redactSecrets, type Redact } from "./redact/redactor.js";
 import { environment, orAborted } from "./runtime.js";
-import { Session, type EventOptions, type Invitation, type Producer, type SignalOption } from "./session.js";
+import { Session, writeOptions, type EventOptions, type Invitation, type Producer, type SignalOption } from "./session.js";
 import { RedactedText, type Text } from "./text.js";
 import { connect } from "./transport/connect.js";
 import type { Params, Transport } from "./transport/transport.js";
@@ -154,6 +154,7 @@ export class Hub {
       language: options.language ?? this.#options.language ?? "en",
       options,
       states: new Set(Object.keys(options.states ?? {})),
+      activity: { startedAt: Date.now(), calls: 0 },
     };
   }
 
@@ -223,9 +224,7 @@ function toStartBody(request: string, options: SessionOptions, redactor: Redacto
   if (Object.keys(own).length > 0) body["producer"] = own;
   if (options.producers !== undefined) body["producers"] = options.producers.map(toProducer);
   if (options.parent !== undefined) body["parent"] = typeof options.parent === "string" ? options.parent : options.parent.id;
-  if (options.urgency !== undefined) body["urgency"] = options.urgency;
-  if (options.verbosity !== undefined) body["verbosity"] = options.verbosity;
-  if (options.correlationId !== undefined) body["correlation_id"] = options.correlationId;
+  writeOptions(body, options, redactor);
   return body;
 }
 

@@ -23,6 +23,7 @@ export {
   type HandOff,
   type HandOffOutcome,
   type Invitation,
+  type OutputEnd,
   type OutputOptions,
   type Producer,
   type Progress,
@@ -31,7 +32,7 @@ export {
 } from "./session.js";
 export { tool, type Tool, type ToolCallOptions, type ToolFunction, type ToolOptions } from "./tool.js";
 export { ASK, HARMLESS, Granted, type Policy, type TextOf } from "./consent.js";
-export type { CancelledBy, Decision, ErrorCategory, HandOffTarget, ResponseKind, Reversibility, Risk, Urgency, Verbosity } from "./agent-api.generated.js";
+export type { CancelledBy, CoalesceHint, Decision, ErrorCategory, HandOffTarget, ResponseKind, Reversibility, Risk, Urgency, Verbosity } from "./agent-api.generated.js";
 export { currentSession, within } from "./current.js";
 export { actionDigest, canonicalize, type Json } from "./canonical.js";
 export { redactSecrets, type Redact } from "./redact/redactor.js";

@@ -38,9 +38,10 @@ export function parseAddress(text: string): HubAddress {
 }
 
 /**
- * Checks that the personal hub's socket belongs to this user, and that nobody else can replace it.
+ * Checks that the hub's socket belongs to this user, and that nobody else can replace it.
  *
- * Otherwise another user of the machine could put a program of their own there, and answer the questions.
+ * Otherwise another user of the machine could put a program of their own there, and answer the questions. No runtime of JavaScript tells
+ * which user serves a connected socket, so only its file and folder are checked.
  */
 export async function checkSocketOwner(path: string): Promise<void> {
   const fs = await builtin<typeof import("node:fs/promises")>("node:fs/promises");

@@ -1,6 +1,6 @@
 /** A session: one task that a person requested, from its start to exactly one end. */
 
-import type { CancelledBy, ErrorCategory, HandOffTarget, QuestionOpened, Reply, ResponseKind, Risk, ToolStatus, Urgency, Verbosity } from "./agent-api.generated.js";
+import type { CancelledBy, CoalesceHint, ErrorCategory, HandOffTarget, QuestionOpened, Reply, ResponseKind, Risk, ToolStatus, Urgency, Verbosity } from "./agent-api.generated.js";
 import { actionDigest } from "./canonical.js";
 import {
   BoundCall,
@@ -64,6 +64,17 @@ export interface OutputOptions {
   language?: string;
   /** The media type, such as `text/markdown`. */
   contentType?: string;
+  /**
+   * What ends with each piece. The end of an output always has `completion`. End the piece with a space or a line break: a last word may
+   * be the start of a secret, so it waits for the next piece, and then the piece has no hint.
+   */
+  coalesceHint?: CoalesceHint;
+}
+
+/** How an output ends. */
+export interface OutputEnd {
+  /** The hub does not report that the agent is thinking again. Report the next state yourself. */
+  stays?: boolean;
 }
 
 export interface Progress {
@@ -123,7 +134,7 @@ export interface ToolContext {
 }
 
 export interface Completion {
-  outputSummary?: string;
+  outputSummary?: Text;
   resultUri?: string;
 }
 
@@ -139,10 +150,13 @@ export interface Cancellation {
   cancelledBy?: CancelledBy;
   /** A short name of the reason, such as `user_pressed_escape`. */
   reason?: string;
-  partialResult?: string;
+  partialResult?: Text;
 }
 
 export type ReportedState = "thinking" | "deciding" | "calling_tool" | "writing_output" | "handing_off" | "idle" | (string & {});
+
+/** Events that are always critical, as questions are. The hub sets their urgency, and refuses another one. */
+const ALWAYS_CRITICAL: ReadonlySet<string> = new Set(["aaep:agent.session.errored", "aaep:agent.handoff.requested"]);
 
 /** The largest piece of an output in one request, in characters. */
 const MAX_OUTPUT_PIECE = 16 * 1024;
@@ -155,12 +169,22 @@ interface OpenOutput {
   isSent: boolean;
 }
 
+interface UnsentOutput {
+  readonly key: string;
+  readonly options: OutputOptions & SignalOption;
+  text: string;
+  hint: CoalesceHint | undefined;
+  done: Promise<void>;
+}
+
 /** @internal */
 export interface SessionSettings {
   readonly redactor: Redactor;
   readonly language: string;
   readonly options: EventOptions;
   readonly states: ReadonlySet<string>;
+  /** What all producers of this program have done in the session. */
+  readonly activity: { readonly startedAt: number; calls: number };
   /** Aborts the tools of the session. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -185,7 +209,7 @@ export class Session {
   readonly #unwatch: () => void;
   #queue: Promise<unknown> = Promise.resolve();
   /** Text that waits while an earlier request is on its way. */
-  #unsent: { key: string; options: OutputOptions & SignalOption; text: string; done: Promise<void> } | undefined;
+  #unsent: UnsentOutput | undefined;
   #outputCount = 0;
   #isEnded = false;
   /** Whether the end was requested. No function starts after that. */
@@ -259,7 +283,7 @@ export class Session {
    * Reports text that the agent's model writes: a whole text, or a stream of pieces. The output is complete when the stream ends.
    * Listeners get it in the chunks that they asked for, such as sentences.
    */
-  async say(source: string | AsyncIterable<string | Uint8Array> | Iterable<string> | ReadableStream<string | Uint8Array>, options: OutputOptions & SignalOption = {}): Promise<void> {
+  async say(source: string | AsyncIterable<string | Uint8Array> | Iterable<string> | ReadableStream<string | Uint8Array>, options: OutputOptions & OutputEnd & SignalOption = {}): Promise<void> {
     if (typeof source === "string") {
       await this.write(source, options);
     } else {
@@ -284,22 +308,27 @@ export class Session {
   /** Reports a piece of text. It may be split anywhere. Pieces that are written while another one is sent go together in one request. */
   write(text: string, options: OutputOptions & SignalOption = {}): Promise<void> {
     const key = JSON.stringify([options.outputId, options.language, options.contentType]);
+    const { coalesceHint: hint } = options;
     if (this.#unsent !== undefined && this.#unsent.key === key && this.#unsent.options.signal === options.signal && this.#unsent.text.length < MAX_OUTPUT_PIECE) {
+      const { done } = this.#unsent;
       this.#unsent.text += text;
-      return orAborted(this.#unsent.done, options.signal);
+      this.#unsent.hint = hint;
+      // The hint is about the end of this piece, so nothing is added to it.
+      if (hint !== undefined) this.#unsent = undefined;
+      return orAborted(done, options.signal);
     }
-    const unsent = { key, options, text, done: Promise.resolve() };
+    const unsent: UnsentOutput = { key, options, text, hint, done: Promise.resolve() };
     unsent.done = this.#enqueue(options.signal, () => {
       if (this.#unsent === unsent) this.#unsent = undefined;
-      return this.#sendOutput(unsent.text, options, false);
+      return this.#sendOutput(unsent.text, options, false, unsent.hint);
     });
-    this.#unsent = unsent;
+    if (hint === undefined) this.#unsent = unsent;
     return unsent.done;
   }
 
   /** Marks an output as complete. This also happens when the agent enters a state, calls a tool, asks, hands off or ends the session. */
-  async finishOutput(options: { outputId?: string } & SignalOption = {}): Promise<void> {
-    await this.#enqueue(options.signal, () => this.#finishOutput(this.#outputs.get(options.outputId ?? "")));
+  async finishOutput(options: { outputId?: string } & OutputEnd & SignalOption = {}): Promise<void> {
+    await this.#enqueue(options.signal, () => this.#finishOutput(this.#outputs.get(options.outputId ?? ""), options));
   }
 
   /**
@@ -421,9 +450,11 @@ export class Session {
 
   /** Ends the session: the task is done. */
   complete(text: Text = "Done.", options: Completion = {}): Promise<void> {
-    const event: Params = { type: "aaep:agent.session.completed" };
-    this.#text(text).writeSummaries(event);
-    optional(event, "output_summary", options.outputSummary && this.redactor.redact(options.outputSummary));
+    const { calls, startedAt } = this.#settings.activity;
+    const event: Params = { type: "aaep:agent.session.completed", duration_ms: Date.now() - startedAt, tool_invocations_count: calls };
+    const summary = this.#text(text);
+    summary.writeSummaries(event);
+    summary.writeOther(event, "output_summary", this.#optionalText(options.outputSummary));
     optional(event, "result_uri", options.resultUri);
     return this.#end(event);
   }
@@ -443,9 +474,10 @@ export class Session {
   /** Ends the session: the task was cancelled. */
   cancel(text: Text, options: Cancellation = {}): Promise<void> {
     const event: Params = { type: "aaep:agent.session.cancelled", cancelled_by: options.cancelledBy ?? "producer" };
-    this.#text(text).writeSummaries(event);
+    const summary = this.#text(text);
+    summary.writeSummaries(event);
     optional(event, "cancellation_reason", options.reason && this.redactor.redact(options.reason));
-    optional(event, "partial_result", options.partialResult && this.redactor.redact(options.partialResult));
+    summary.writeOther(event, "partial_result", this.#optionalText(options.partialResult));
     return this.#end(event);
   }
 
@@ -526,6 +558,7 @@ export class Session {
       await this.#finishOpenOutputs();
       await this.#sendEvents([announcement]);
     });
+    this.#settings.activity.calls += 1;
     return new ToolCall(this, tool, String(announcement["tool_call_id"]), (events) => this.#enqueue(undefined, () => this.#sendEvents(events)));
   }
 
@@ -627,7 +660,7 @@ export class Session {
     });
   }
 
-  async #sendOutput(text: string, options: OutputOptions, isComplete: boolean): Promise<void> {
+  async #sendOutput(text: string, options: OutputOptions & OutputEnd, isComplete: boolean, hint?: CoalesceHint): Promise<void> {
     const key = options.outputId ?? "";
     let output = this.#outputs.get(key);
     if (output !== undefined && text !== "" && (output.language !== options.language || output.contentType !== options.contentType)) {
@@ -645,28 +678,32 @@ export class Session {
       let end = Math.min(at + MAX_OUTPUT_PIECE, pending.length);
       if (end < pending.length && (pending.charCodeAt(end) & 0xfc00) === 0xdc00) end -= 1;
       const isLast = end === pending.length;
-      await this.#sendPiece(output, pending.slice(at, end), isComplete && isLast);
+      const members: Params = {};
+      if (isLast && isComplete) members["complete"] = true;
+      if (isLast && isComplete && options.stays === true) members["stays"] = true;
+      // If the end of the piece is held back, the hint would be about another place.
+      if (isLast && !isComplete && output.redactor.isEmpty) optional(members, "coalesce_hint", hint);
+      await this.#sendPiece(output, pending.slice(at, end), members);
       at = end;
       if (isLast) break;
     }
     if (isComplete) this.#outputs.delete(key);
   }
 
-  async #sendPiece(output: OpenOutput, text: string, isComplete: boolean): Promise<void> {
-    const params: Params = { session_id: this.id, text, output_id: output.id };
+  async #sendPiece(output: OpenOutput, text: string, members: Params): Promise<void> {
+    const params: Params = { session_id: this.id, text, output_id: output.id, ...members };
     optional(params, "producer", this.#producer);
     optional(params, "language", output.language);
     optional(params, "content_type", output.contentType);
-    if (isComplete) params["complete"] = true;
     output.isSent = true;
     await this.#transport.call("session.output", params);
   }
 
-  async #finishOutput(output: OpenOutput | undefined): Promise<void> {
+  async #finishOutput(output: OpenOutput | undefined, end: OutputEnd = {}): Promise<void> {
     if (output === undefined) return;
     const key = [...this.#outputs].find(([, open]) => open === output)?.[0] ?? "";
     const { language, contentType } = output;
-    const options: OutputOptions = {};
+    const options: OutputOptions & OutputEnd = end.stays === true ? { stays: true } : {};
     if (key !== "") options.outputId = key;
     if (language !== undefined) options.language = language;
     if (contentType !== undefined) options.contentType = contentType;
@@ -681,7 +718,7 @@ export class Session {
   async #sendEvents(events: readonly Params[]): Promise<void> {
     const complete = events.map((event) => {
       const written = { ...event };
-      this.#writeOptions(written, true);
+      this.#writeOptions(written, !ALWAYS_CRITICAL.has(String(event["type"])));
       return this.#withProducer(written);
     });
     await this.#transport.call("session.event", { session_id: this.id, events: complete });
@@ -720,16 +757,9 @@ export class Session {
     return this.#producer === undefined ? members : { ...members, producer: this.#producer };
   }
 
+  /** Questions are always critical, so the hub sets their urgency. */
   #writeOptions(out: Params, withUrgency: boolean): void {
-    const { urgency, verbosity, correlationId, extensions } = this.#settings.options;
-    if (withUrgency && urgency !== undefined && !("urgency" in out)) out["urgency"] = urgency;
-    optional(out, "verbosity", verbosity);
-    optional(out, "correlation_id", correlationId);
-    if (extensions !== undefined && !("extensions" in out)) {
-      const all = Object.entries(extensions);
-      out["@context"] = ["https://aaep-protocol.org/context/v1", ...all.map(([, { context }]) => context)];
-      out["extensions"] = Object.fromEntries(all.map(([prefix, { body }]) => [prefix, this.redactor.redactJson(body)]));
-    }
+    writeOptions(out, this.#settings.options, this.redactor, withUrgency);
   }
 
   #text(text: Text): RedactedText {
@@ -828,6 +858,19 @@ function inOrderOf(original: unknown, copy: unknown): unknown {
 function toResolvedBy(by: unknown): ResolvedBy {
   const known: readonly ResolvedBy[] = ["reply", "timeout", "closure", "unreachable", "cancelled", "stopped"];
   return known.find((name) => name === by) ?? "other";
+}
+
+/** @internal Writes the options that an event does not have itself. */
+export function writeOptions(out: Params, options: EventOptions, redactor: Redactor, withUrgency = true): void {
+  const { urgency, verbosity, correlationId, extensions } = options;
+  if (withUrgency && urgency !== undefined && !("urgency" in out)) out["urgency"] = urgency;
+  optional(out, "verbosity", verbosity);
+  optional(out, "correlation_id", correlationId);
+  if (extensions !== undefined && !("extensions" in out)) {
+    const all = Object.entries(extensions);
+    out["@context"] = ["https://aaep-protocol.org/context/v1", ...all.map(([, { context }]) => context)];
+    out["extensions"] = Object.fromEntries(all.map(([prefix, { body }]) => [prefix, redactor.redactJson(body)]));
+  }
 }
 
 function optional(out: Params, name: string, value: unknown): void {

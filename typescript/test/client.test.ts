@@ -1,10 +1,10 @@
 /** The client's own behaviour: finding the hub, reconnecting, texts, canonical JSON. */
 
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { chmodSync, chownSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { createServer as createTcpServer, connect as connectTcp, type Socket, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, test, type TestContext } from "node:test";
 import { spawnSync } from "node:child_process";
 
@@ -12,6 +12,7 @@ import {
   AccessDeniedError,
   actionDigest,
   canonicalize,
+  ConsentRefusedError,
   currentSession,
   Granted,
   hub as connectHub,
@@ -154,41 +155,84 @@ describe("finding the hub", () => {
     assert.equal(parseAddress("127.0.0.1:8787").kind, "tcp");
   });
 
-  test("the personal hub is found, and its owner is checked", async (t) => {
+  /** Sets environment variables until the end of the test. */
+  const setEnvironment = (t: TestContext, variables: Record<string, string | undefined>) => {
+    const before = Object.fromEntries(Object.keys(variables).map((name) => [name, process.env[name]]));
+    const set = (all: Record<string, string | undefined>) => {
+      for (const [name, value] of Object.entries(all)) {
+        if (value === undefined) delete process.env[name];
+        else process.env[name] = value;
+      }
+    };
+    t.after(() => set(before));
+    set(variables);
+  };
+
+  test("the personal hub is found, and asks", async (t) => {
+    const personal = await TestHub.startPersonal();
+    t.after(() => personal.stop());
+    setEnvironment(t, { SAYSO_URL: undefined, SAYSO_TOKEN: undefined, XDG_RUNTIME_DIR: personal.environment["XDG_RUNTIME_DIR"] });
+    assert.deepEqual(await findHub(undefined), { kind: "unix", path: personal.socketPath, isPersonal: true });
+    let decision: "accept" | "reject" = "accept";
+    await Listener.connect(t, personal.url, (question) => decide(decision)(question));
+    for (const transport of ["websocket", "http"] as const) {
+      for (decision of ["accept", "reject"] as const) {
+        const recording = await Recording.start(t, personal.url);
+        const found = connectHub({ transport });
+        t.after(() => found.close());
+        let ran = 0;
+        const pay = found.session("Personal", (session) => session.tool({ name: "pay", irreversible: true }, () => (ran += 1))({}));
+        if (decision === "accept") await pay;
+        else await assert.rejects(pay, ConsentRefusedError);
+        assert.equal(ran, decision === "accept" ? 1 : 0);
+        const { code, output } = await recording.validate();
+        assert.equal(code, 0, output);
+      }
+    }
+  });
+
+  test("without a personal hub, the error says how to start it", async (t) => {
     const folder = mkdtempSync(join(tmpdir(), "sayso-ts-run-"));
-    const before = { url: process.env["SAYSO_URL"], run: process.env["XDG_RUNTIME_DIR"] };
-    t.after(() => {
-      rmSync(folder, { recursive: true, force: true });
-      process.env["SAYSO_URL"] = before.url;
-      process.env["XDG_RUNTIME_DIR"] = before.run;
-      for (const name of ["SAYSO_URL", "XDG_RUNTIME_DIR"] as const) if (process.env[name] === "undefined") delete process.env[name];
-    });
-    delete process.env["SAYSO_URL"];
-    process.env["XDG_RUNTIME_DIR"] = folder;
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    setEnvironment(t, { SAYSO_URL: undefined, XDG_RUNTIME_DIR: folder });
     const path = join(folder, "aaep", "sayso-hub.sock");
     assert.deepEqual(await findHub(undefined), { kind: "unix", path, isPersonal: true });
     await assert.rejects(connectHub({ connectTimeoutMs: 50 }).session("x"), (error) => error instanceof HubUnreachableError && /sayso listen/.test(error.message));
     const server = await start(t);
-    mkdirSync(join(folder, "aaep"), { mode: 0o700 });
-    // A link could point to somebody else's socket.
-    symlinkSync(server.socketPath, path);
-    await assert.rejects(connectHub({ connectTimeoutMs: 50 }).session("x"), AccessDeniedError);
-    rmSync(path);
-    const own = await TestHub.start(["--open"], path);
-    t.after(() => own.stop());
-    await Listener.connect(t, own.url, decide("accept"));
-    const found = connectHub();
-    t.after(() => found.close());
-    assert.equal(await found.session("Personal", (session) => session.tool({ name: "pay", irreversible: true }, () => "paid")({})), "paid");
-    const personal = await start(t, ["--open"]);
-    await checkSocketOwner(personal.socketPath);
-    const shared = join(personal.socketPath, "..");
-    chmodSync(shared, 0o777);
-    await assert.rejects(checkSocketOwner(personal.socketPath), AccessDeniedError);
-    chmodSync(shared, 0o700);
     process.env["SAYSO_URL"] = server.url;
     assert.equal((await findHub(undefined)).kind, "tcp");
     await connectHub().session("Found", () => {});
+  });
+
+  test("a socket that another user may serve is refused", async (t) => {
+    const server = await start(t);
+    const refuse = async (path: string, reason: RegExp) => {
+      for (const transport of ["websocket", "http", "auto"] as const) {
+        const isRefused = (error: unknown) => error instanceof AccessDeniedError && reason.test(error.message);
+        await assert.rejects(connectHub({ url: `unix:${path}`, connectTimeoutMs: 50, transport }).session("x"), isRefused);
+      }
+    };
+    await checkSocketOwner(server.socketPath);
+    const folder = dirname(server.socketPath);
+    // A link could point to somebody else's socket.
+    symlinkSync(server.socketPath, join(folder, "link.sock"));
+    await refuse(join(folder, "link.sock"), /is not a socket/);
+    for (const mode of [0o770, 0o707, 0o777]) {
+      chmodSync(folder, mode);
+      await refuse(server.socketPath, /can replace/);
+    }
+    // Others can create files in a folder with the sticky bit, but not replace ours.
+    chmodSync(folder, 0o1777);
+    await checkSocketOwner(server.socketPath);
+    chmodSync(folder, 0o700);
+    if (process.getuid?.() !== 0) return t.diagnostic("only root can give a file to another user");
+    chownSync(server.socketPath, 4711, 4711);
+    await refuse(server.socketPath, /belongs to another user/);
+    chownSync(server.socketPath, 0, 0);
+    chownSync(folder, 4711, 4711);
+    await refuse(server.socketPath, /can replace/);
+    chownSync(folder, 0, 0);
+    await checkSocketOwner(server.socketPath);
   });
 
   test("a token is sent, and a missing or wrong one is refused", async (t) => {
@@ -253,7 +297,7 @@ describe("connections", () => {
     const transport = new HttpTransport(await httpClient(address, undefined, fetch), 1000, 20);
     t.after(() => transport.close());
     const { session_id: id } = await transport.call("session.start", { summary_normal: "Working." });
-    const settings = { redactor: new Redactor(redactSecrets), language: "en", options: {}, states: new Set<string>() };
+    const settings = { redactor: new Redactor(redactSecrets), language: "en", options: {}, states: new Set<string>(), activity: { startedAt: 0, calls: 0 } };
     const session = new Session(String(id), transport, settings);
     const running = session.run("work", ({ signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error))));
     running.catch(() => {});
@@ -276,6 +320,71 @@ describe("connections", () => {
     assert.ok(text.indexOf("w0 ") < text.indexOf("w499"), text.slice(0, 300));
     const types = listener.types();
     assert.ok(types.lastIndexOf("output.streaming") < types.length - 1);
+  });
+
+  for (const transport of ["websocket", "http"] as const) {
+    test(`each piece of an output has the hint of the agent, over ${transport}`, async (t) => {
+      const server = await start(t);
+      const listener = await Listener.connect(t, server.url, () => undefined, ["en"], { coalesce_boundaries: ["none"] });
+      const recording = await Recording.start(t, server.url);
+      const hub = connectHub({ url: server.url, transport });
+      t.after(() => hub.close());
+      await hub.session("Tell the weather.", async (session) => {
+        // The pieces are written faster than they are sent. A piece with a hint is never merged with the next one.
+        await Promise.all([
+          session.write("Oslo: rain ", { coalesceHint: "sentence" }),
+          session.write("Bergen is "),
+          // The last word waits for the next piece, because it may be part of a secret.
+          session.write("dry, Rome", { coalesceHint: "word" }),
+          session.write(" has sun\n\n", { coalesceHint: "paragraph" }),
+          session.write("a: b ", { outputId: "out_named", coalesceHint: "word" }),
+        ]);
+        await session.say("Bye.", { coalesceHint: "word" });
+      });
+      await listener.wait("session.completed");
+      const texts = new Map<unknown, string>();
+      const hints = new Set<string>();
+      for (const { output_id: id, chunk, coalesce_hint: hint } of listener.of("output.streaming")) {
+        texts.set(id, (texts.get(id) ?? "") + String(chunk));
+        if (hint !== "none") hints.add(`${texts.get(id)}|${String(hint)}`);
+      }
+      const weather = "Oslo: rain Bergen is dry, Rome has sun\n\n";
+      assert.deepEqual([...hints].sort(), ["Oslo: rain |sentence", `${weather}|paragraph`, "a: b |word", `${weather}Bye.|completion`, "a: b |completion"].sort());
+      const { code, output } = await recording.validate();
+      assert.equal(code, 0, output);
+    });
+
+    test(`an output that stays does not change the state, over ${transport}`, async (t) => {
+      const server = await start(t);
+      const listener = await Listener.connect(t, server.url);
+      const hub = connectHub({ url: server.url, transport });
+      t.after(() => hub.close());
+      await hub.session("Tell the weather.", async (session) => {
+        await session.say("It rains.", { stays: true });
+        await session.state("deciding", "What to wear.");
+        await session.write("It is cold.");
+        await session.finishOutput({ stays: true });
+        await session.state("deciding", "What to wear then.");
+        await session.say("A coat.");
+      });
+      await listener.wait("session.completed");
+      const states = listener.of("state.changed").map((event) => event["to_state"]);
+      assert.deepEqual(states, ["writing_output", "deciding", "writing_output", "deciding", "writing_output", "thinking"]);
+    });
+  }
+
+  test("the end counts the calls of all producers, and says how long the session took", async (t) => {
+    const server = await start(t);
+    const listener = await Listener.connect(t, server.url);
+    const hub = connectHub({ url: server.url });
+    t.after(() => hub.close());
+    await hub.session("Looking", { producers: [{ agentId: "scout" }] }, async (session) => {
+      await session.run("look", () => 1);
+      await session.as("scout").run("look", () => 1);
+    });
+    const end = await listener.wait("session.completed");
+    assert.equal(end["tool_invocations_count"], 2);
+    assert.ok(Number.isInteger(end["duration_ms"]));
   });
 
   test("a session ends once, and reports what it breaks", async (t) => {
@@ -368,7 +477,7 @@ describe("answers", () => {
     ];
     for (const [answer, isYes] of answers) {
       const lying = { call: async () => ({ reply_token: "rpl_1" }), waitForReply: async () => answer as object, withdraw: async () => {}, watch: () => () => {}, close: () => {} };
-      const session = new Session("sess_1", lying as unknown as Transport, { redactor: new Redactor(redactSecrets), language: "en", options: {}, states: new Set() });
+      const session = new Session("sess_1", lying as unknown as Transport, { redactor: new Redactor(redactSecrets), language: "en", options: {}, states: new Set(), activity: { startedAt: 0, calls: 0 } });
       let ran = false;
       const call = session.tool({ name: "pay", irreversible: true }, () => void (ran = true))(args);
       await (isYes ? call : assert.rejects(call));

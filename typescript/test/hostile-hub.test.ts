@@ -84,7 +84,7 @@ interface Outcome {
 }
 
 async function callTools(transport: Transport, amounts: readonly string[]): Promise<Outcome> {
-  const session = new Session(SESSION, transport, { redactor: new Redactor(redactSecrets), language: "en", options: {}, states: new Set() });
+  const session = new Session(SESSION, transport, { redactor: new Redactor(redactSecrets), language: "en", options: {}, states: new Set(), activity: { startedAt: 0, calls: 0 } });
   const ran: string[] = [];
   const pay = session.tool({ name: "pay", irreversible: true, action: "Pay {amount}." }, ({ amount }: { amount: string }) => void ran.push(amount));
   const calls = await Promise.allSettled(amounts.map((amount) => pay({ amount })));

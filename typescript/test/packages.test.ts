@@ -2,13 +2,13 @@
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, delimiter, dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { BINARY, Listener, TestHub } from "./support/hub.js";
+import { BINARY, decide, Listener, Recording, TestHub } from "./support/hub.js";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const TSC = join(ROOT, "node_modules", ".bin", "tsc");
@@ -39,7 +39,7 @@ describe("the packages", () => {
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), "sayso-ts-user-"));
     const which = spawnSync("sh", ["-c", `command -v ${BINARY}`], { encoding: "utf8" }).stdout.trim();
-    // The package of another platform contains another file here, so that it is seen if npm installs the wrong one.
+    // The packages of other platforms are packed, but not installed, so any file stands for their binary.
     const others = PLATFORMS.filter((name) => name !== HOST).map((name) => `${name}=${join(ROOT, "package.json")}`);
     const packed = await run(process.execPath, [join(ROOT, "scripts", "pack.mjs"), folder, which, ...others], ROOT);
     assert.equal(packed.code, 0, packed.output);
@@ -97,26 +97,51 @@ describe("the packages", () => {
     }
   });
 
+  let built: Promise<string[]> | undefined;
+  /** Compiles the programs of the README, and returns their paths. */
+  const readmePrograms = (): Promise<string[]> => {
+    const build = async () => {
+      const programs = [...README.matchAll(/^```ts\n(.*?)^```/gms)].map((found) => found[1] as string);
+      assert.ok(programs.length >= 2);
+      mkdirSync(join(folder, "readme"), { recursive: true });
+      cpSync(join(ROOT, "node_modules", "@types"), join(folder, "node_modules", "@types"), { recursive: true });
+      cpSync(join(ROOT, "node_modules", "undici-types"), join(folder, "node_modules", "undici-types"), { recursive: true });
+      programs.forEach((text, at) => writeFileSync(join(folder, "readme", `program${at}.ts`), text));
+      const files = programs.map((_, at) => `readme/program${at}.ts`);
+      const compiled = await run(TSC, ["--strict", "--target", "ES2022", "--lib", "ES2023,ESNext.Disposable,DOM,DOM.AsyncIterable", "--types", "node", "--skipLibCheck", "--module", "NodeNext", "--rootDir", ".", "--outDir", "out", ...files], folder);
+      assert.equal(compiled.code, 0, compiled.output);
+      writeFileSync(join(folder, "out", "package.json"), '{"type":"module"}');
+      return programs.map((_, at) => join(folder, "out", "readme", `program${at}.js`));
+    };
+    return (built ??= build());
+  };
+
   test("the programs of the README run", async (t) => {
+    const programs = await readmePrograms();
     const server = await TestHub.start();
     t.after(() => server.stop());
     const listener = await Listener.connect(t, server.url, (question) => (question.type === "aaep:agent.awaiting.confirmation" ? { decision: "accept" } : { response: "today" }));
-    const programs = [...README.matchAll(/^```ts\n(.*?)^```/gms)].map((found) => found[1] as string);
-    assert.ok(programs.length >= 2);
-    mkdirSync(join(folder, "readme"), { recursive: true });
-    cpSync(join(ROOT, "node_modules", "@types"), join(folder, "node_modules", "@types"), { recursive: true });
-    cpSync(join(ROOT, "node_modules", "undici-types"), join(folder, "node_modules", "undici-types"), { recursive: true });
-    programs.forEach((text, at) => writeFileSync(join(folder, "readme", `program${at}.ts`), text));
-    const files = programs.map((_, at) => `readme/program${at}.ts`);
-    const built = await run(TSC, ["--strict", "--target", "ES2022", "--lib", "ES2023,ESNext.Disposable,DOM,DOM.AsyncIterable", "--types", "node", "--skipLibCheck", "--module", "NodeNext", "--rootDir", ".", "--outDir", "out", ...files], folder);
-    assert.equal(built.code, 0, built.output);
-    writeFileSync(join(folder, "out", "package.json"), '{"type":"module"}');
-    for (const [at] of programs.entries()) {
-      const ran = await run(process.execPath, [join(folder, "out", "readme", `program${at}.js`)], folder, { SAYSO_URL: server.url });
+    for (const program of programs) {
+      const ran = await run(process.execPath, [program], folder, { SAYSO_URL: server.url });
       assert.equal(ran.code, 0, ran.output);
       assert.match(ran.output, /paid 5\.00/);
     }
     assert.equal(listener.of("session.completed").length, programs.length);
+  });
+
+  test("the first program of the README finds the personal hub", async (t) => {
+    const [program] = await readmePrograms();
+    const personal = await TestHub.startPersonal();
+    t.after(() => personal.stop());
+    let decision: "accept" | "reject" = "accept";
+    await Listener.connect(t, personal.url, (question) => decide(decision)(question));
+    for (decision of ["accept", "reject"] as const) {
+      const recording = await Recording.start(t, personal.url);
+      const ran = await run(process.execPath, [program as string], folder, { ...personal.environment, SAYSO_URL: "" });
+      assert.equal(/paid 5\.00/.test(ran.output), decision === "accept", ran.output);
+      const { code, output } = await recording.validate();
+      assert.equal(code, 0, output);
+    }
   });
 
   test("the fragments of the README are parts of examples", () => {
@@ -128,15 +153,47 @@ describe("the packages", () => {
 
 describe("the examples of the five patterns", () => {
   for (const name of ["decorator", "middleware", "callbacks", "event-emitter", "manual-loop"]) {
-    // They are TypeScript, which Node 20 does not run.
-    const node = join(ROOT, "runtimes", "node_modules", ".bin", "node");
-    const skip = !existsSync(node) && Number(process.versions.node.split(".")[0]) < 22 && "needs `npm run setup:runtimes`";
-    test(name, { skip }, async () => {
+    test(name, async () => {
       for (const [answer, isPaid] of [["accept", true], ["reject", false]] as const) {
-        const { output } = await run(process.execPath, [join(ROOT, "scripts", "example.mjs"), name, "--answer", answer], ROOT);
+        const { output } = await run(process.execPath, [join(ROOT, "scripts", "example.mjs"), name, "--validate", "--answer", answer], ROOT);
         assert.equal(/^PAID 5\.00 to Ben$/m.test(output), isPaid, output);
         assert.match(output, isPaid ? /session\.completed$/m : /session\.cancelled$/m, output);
+        assert.match(output, /^VALID$/m, output);
       }
     });
   }
+});
+
+describe("a checkout", () => {
+  test("the first commands of the README run in a clean copy", async (t) => {
+    const copy = mkdtempSync(join(tmpdir(), "sayso-ts-checkout-"));
+    t.after(() => rmSync(copy, { recursive: true, force: true }));
+    const installed = ["node_modules", "build", "dist"];
+    cpSync(ROOT, copy, { recursive: true, filter: (path) => !installed.includes(basename(path)) });
+    const [commands = ""] = README.slice(README.indexOf("## From a checkout")).match(/(?<=^```sh\n)npm ci[^]*?(?=^npm run setup)/m) ?? [];
+    assert.match(commands, /^npm ci && npm run build\nnpm run example decorator/);
+    const bin = join(copy, "bin");
+    mkdirSync(bin);
+    symlinkSync(spawnSync("sh", ["-c", `command -v ${BINARY}`], { encoding: "utf8" }).stdout.trim(), join(bin, "sayso"));
+    const { TEST_SAYSO_BINARY: _, ...inherited } = process.env;
+    const env = { ...inherited, PATH: [bin, dirname(process.execPath), process.env["PATH"]].join(delimiter) } as Record<string, string>;
+    const ran = spawnSync("sh", ["-e", "-c", commands], { cwd: copy, env, encoding: "utf8" });
+    assert.equal(ran.status, 0, ran.stdout + ran.stderr);
+    assert.match(ran.stdout, /^PAID 5\.00 to Ben$/m);
+    const early = spawnSync("npm", ["run", "example", "ai"], { cwd: copy, env, encoding: "utf8" });
+    assert.equal(early.status, 2, early.stdout + early.stderr);
+    assert.match(early.stderr, /run `npm run setup:frameworks -- ai` first/);
+  });
+
+  test("the README states the versions of the frameworks that are tested", () => {
+    const rows = [...README.matchAll(/^\| `@sayso\/client\/(\S+)` \| .* \| (.+) \|$/gm)];
+    assert.deepEqual(rows.map(([, name]) => name).sort(), readdirSync(join(ROOT, "frameworks")).filter((name) => existsSync(join(ROOT, "frameworks", name, "package.json"))).sort());
+    for (const [, name, versions] of rows) {
+      const { dependencies } = JSON.parse(readFileSync(join(ROOT, "frameworks", name as string, "package.json"), "utf8")) as { dependencies: Record<string, string> };
+      for (const stated of (versions as string).split(", ")) {
+        const [library, version] = stated.split(" ") as [string, string];
+        assert.equal(dependencies[library], version, name);
+      }
+    }
+  });
 });

@@ -53,9 +53,12 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   gates [--only NAME]  installs the real programs that the gates are made for, and runs them through the gates; NAME is claude, codex, gemini,
                        opencode, mcp, acp or otlp
   packages [--only NAME,...]
-                       creates environments with the pinned frameworks, and runs the packages for other languages and their adapters
-                       against them, the hub and a scripted model. Names: python-core and each file in
-                       python/requirements; typescript-core, typescript-runtimes, and typescript-NAME for each folder in typescript/frameworks
+                       builds the binary, creates environments with the pinned frameworks, and runs the packages for other languages and
+                       their adapters against them, the hub and a scripted model. Names: python-core, python-types, python-hub,
+                       python-3.10, python-3.11, python-3.12, python-3.13; agent-framework, anthropic, autogen, claude-agent, crewai,
+                       google-adk, langchain, openai, openai-agents, pydantic-ai, semantic-kernel, smolagents, strands, peers;
+                       typescript-core, typescript-browser, typescript-runtimes, typescript-ai, typescript-claude-agent,
+                       typescript-langchain, typescript-mastra, typescript-openai-agents
   fuzz [RUNS]          fuzzes each target, 200000 runs by default
   mutants [--in-diff REF] [--survivors | --left-out] [PATH...]
                        installs cargo-mutants, changes the code that decides about consent and access, one expression at a time, and
@@ -126,14 +129,9 @@ fn main() -> ExitCode {
         ["hear", "check"] => plan.add("hear", StageLane::Compile, &[], screen_reader::check),
         ["rules"] => add_rules_stage(&mut plan, 1),
         ["rules", step] if let Some(step) = parse_positive(step) => add_rules_stage(&mut plan, step),
-        ["packages"] => drop(packages::add_stages(&mut plan, &[], StageLane::Compile, &[])),
+        ["packages"] => drop(packages::add_build_and_stages(&mut plan, &[])),
         ["packages", "--only", names]
-            if packages::add_stages(
-                &mut plan,
-                &names.split(',').collect::<Vec<_>>(),
-                StageLane::Compile,
-                &[],
-            ) => {}
+            if packages::add_build_and_stages(&mut plan, &names.split(',').collect::<Vec<_>>()) => {}
         ["fuzz"] => add_fuzz_stage(&mut plan, &[], fuzz::RUNS),
         ["fuzz", runs] if let Some(runs) = parse_positive(runs) => add_fuzz_stage(&mut plan, &[], runs),
         ["mutants", ref arguments @ ..] if let Some(selection) = MutationSelection::parse(arguments) => {
@@ -211,4 +209,31 @@ fn add_rules_stage(plan: &mut Plan<'_>, step: u64) {
 
 fn add_fuzz_stage<'a>(plan: &mut Plan<'a>, after: &'a [&'a str], runs: u64) {
     plan.add("fuzz", StageLane::Compile, after, move |log| fuzz::run(log, runs));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_names_every_stage_of_the_packages() {
+        let mut plan = Plan::default();
+        assert!(packages::add_build_and_stages(&mut plan, &[]));
+        let names = plan.stage_names();
+        assert_eq!(names.first(), Some(&"build"), "the tests need the binary");
+        let (_, help) = USAGE.split_once("  packages [").unwrap_or_default();
+        let (help, _) = help.split_once("  fuzz [").unwrap_or_default();
+        let words: Vec<&str> = help.split([' ', ',', ';', '\n']).collect();
+        for name in names.iter().skip(1) {
+            assert!(words.contains(name), "{name}");
+        }
+        assert!(names.len() > 25, "{names:?}");
+    }
+
+    #[test]
+    fn an_unknown_stage_of_the_packages_is_refused() {
+        for only in [["core"], ["versions"]] {
+            assert!(!packages::add_build_and_stages(&mut Plan::default(), &only), "{only:?}");
+        }
+    }
 }

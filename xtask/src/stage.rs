@@ -79,6 +79,11 @@ impl<'a> Plan<'a> {
         self.add(name, StageLane::Compile, after, move |log| log.cargo(arguments));
     }
 
+    #[cfg(test)]
+    pub(crate) fn stage_names(&self) -> Vec<&str> {
+        self.0.iter().map(|stage| stage.name.as_str()).collect()
+    }
+
     /// Runs the stages and prints a summary. A failed stage does not stop the others, so one run shows all failures.
     pub(crate) fn run(self) -> ExitCode {
         let started_at = Instant::now();

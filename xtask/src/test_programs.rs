@@ -26,6 +26,7 @@ const BUILD_ARGUMENTS: [&str; 6] = [
 const THREADS_PER_PROGRAM: &str = "--test-threads=8";
 
 static BUILT_PROGRAMS: OnceLock<Vec<TestProgram>> = OnceLock::new();
+static BUILT_BINARY: OnceLock<PathBuf> = OnceLock::new();
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct TestProgram {
@@ -159,9 +160,13 @@ pub(crate) fn run_selected(log: &StageLog, tests: &mut Command) -> Result<(), St
     if has_run { Ok(()) } else { Err("no test ran".to_owned()) }
 }
 
-/// Returns the path of the `sayso` binary.
+/// Returns the path of the `sayso` binary. Builds it if no stage has built it in this run.
 pub(crate) fn sayso_binary(log: &StageLog) -> Result<PathBuf, String> {
-    find(log, "sayso", ProgramKind::Executable)
+    if let Some(binary) = BUILT_BINARY.get() {
+        return Ok(binary.clone());
+    }
+    let binary = find(log, "sayso", ProgramKind::Executable)?;
+    Ok(BUILT_BINARY.get_or_init(|| binary).clone())
 }
 
 /// Returns the path of a program. If [`build`] has not run, builds only that program.

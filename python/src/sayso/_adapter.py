@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from typing import Any, TypeVar
 
 from ._consent import ASK, BoundCall, Policy, bind, describe_for_model, open_call
-from ._core import OpenCall, SessionCore, describe_failure, log
+from ._core import OpenCall, OutputPiece, SessionCore, describe_failure, log
 from ._current import CurrentSession, current_core, find_current_core
 from ._events import progress_updated
 from ._gate import (
@@ -207,7 +207,7 @@ class Narrator:
     def write(self, piece: str) -> None:
         """Writes a piece of the model's text."""
         if piece:
-            self._submit(lambda core: core.write(piece, content_type=self._content_type))
+            self._submit(lambda core: core.write(OutputPiece(piece, content_type=self._content_type)))
 
     def complete(self) -> None:
         """Ends the text, if there was any."""

@@ -51,12 +51,9 @@ class Address:
         try:
             connection.settimeout(timeout)
             connection.connect(self.socket_path)
-            if sys.platform == "linux":
-                # The owner of the file may have changed since it was checked; the peer's own user id cannot.
-                credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-                _, peer, _ = struct.unpack("3i", credentials)
-                if peer != os.getuid():
-                    raise UntrustedHub(f"the socket {self.socket_path} is served by another user")
+            # The owner of the file may have changed since it was checked; the user who serves the socket cannot.
+            if peer_user(connection) not in (None, os.getuid()):
+                raise UntrustedHub(f"the socket {self.socket_path} is served by another user")
         except BaseException:
             connection.close()
             raise
@@ -64,15 +61,32 @@ class Address:
 
 
 def check_owner(path: str) -> None:
-    """Refuses a path that is not a socket, or a socket of another user."""
+    """Refuses a path that is not a socket, a socket of another user, and a folder in which another user can replace it."""
     try:
-        status = Path(path).stat()
+        # A link could point to a socket of somebody else.
+        status = Path(path).lstat()
+        folder = Path(path).parent.stat()
     except OSError as error:
         raise HubUnreachable(f"there is no hub at {path}: {error.strerror}") from error
     if not stat.S_ISSOCK(status.st_mode):
         raise UntrustedHub(f"{path} is not a socket")
     if status.st_uid != os.getuid():
         raise UntrustedHub(f"the socket {path} belongs to another user")
+    is_protected = folder.st_mode & 0o022 == 0 or folder.st_mode & stat.S_ISVTX != 0
+    if folder.st_uid not in (os.getuid(), 0) or not is_protected:
+        raise UntrustedHub(f"other users can replace files in the folder of {path}")
+
+
+def peer_user(connection: socket.socket) -> int | None:
+    """Returns the user who serves a connected Unix socket, or None if the platform does not tell."""
+    if sys.platform == "linux":
+        _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+        return int(user)
+    if sys.platform == "darwin":
+        # `struct xucred` starts with its version and the user.
+        _, user = struct.unpack("II", connection.getsockopt(0, socket.LOCAL_PEERCRED, 76)[:8])
+        return int(user)
+    return None
 
 
 def find_address(url: str | None = None) -> Address:

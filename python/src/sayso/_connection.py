@@ -225,12 +225,7 @@ class Connection:
             if self._address.socket_path is not None:
                 options["sock"] = self._address.open_unix_socket(self._connect_timeout)
                 options["sock"].setblocking(False)
-            try:
-                return await connect(self._address.websocket_url, **options)
-            except TypeError:
-                # Releases before 15 have no `proxy`, and use none.
-                options.pop("proxy")
-                return await connect(self._address.websocket_url, **options)
+            return await connect(self._address.websocket_url, **options)
         except InvalidStatus as error:
             status = error.response.status_code
             if status in (401, 403):

@@ -14,13 +14,14 @@ import re
 import ssl
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast, overload
+from typing import Any, Literal, NamedTuple, cast, overload
 
 from ._address import find_address
 from ._agent_api import (
     TOOL_CALL_ID_PATTERN,
+    CoalesceHint,
     EventsAccepted,
     Invitation,
     Joined,
@@ -59,6 +60,8 @@ MAX_EARLY_ANSWERS = 256
 _CALL_ID = re.compile(TOOL_CALL_ID_PATTERN)
 #: The member of an answer that decides a question of each kind. A clarification can end without one.
 _DECIDING_MEMBERS = {"session.ask": "decision", "session.hand_off": "outcome"}
+#: The members of :class:`EventOptions` in an event. They apply to all events of a call.
+_CALL_OPTIONS = ("urgency", "verbosity", "correlation_id", "@context", "extensions", "producer")
 _LIBRARY_HINTS: LocalizationHints = {"primary_language": "en"}
 
 
@@ -168,8 +171,21 @@ class OpenCall:
 
     tool: str
     id: str
+    #: The members of the announcement that the report of the outcome repeats.
+    options: Mapping[str, Any] = field(default_factory=dict)
     started_at: float = field(default_factory=time.monotonic)
     is_open: bool = True
+
+
+class OutputPiece(NamedTuple):
+    """A piece of an output, as the agent writes it."""
+
+    text: str
+    output_id: str | None = None
+    language: str | None = None
+    content_type: str | None = None
+    #: What ends with this piece.
+    coalesce_hint: CoalesceHint | None = None
 
 
 @dataclass
@@ -178,8 +194,24 @@ class _Output:
     redactor: StreamRedactor
     language: str | None = None
     content_type: str | None = None
-    unsent: str = ""
+    #: The parts that are not sent yet. Nothing is added to a part with a hint, because the hint is about its end.
+    unsent: list[tuple[str, CoalesceHint | None]] = field(default_factory=list)
     has_begun: bool = False
+
+    @property
+    def unsent_chars(self) -> int:
+        return sum(len(text) for text, _ in self.unsent)
+
+    def push(self, text: str, complete: bool, hint: CoalesceHint | None) -> None:
+        clean = self.redactor.push(text, complete)
+        if not clean:
+            return
+        # If the end of the piece is held back, the hint would be about another place.
+        hint = hint if self.redactor.is_empty else None
+        if self.unsent and self.unsent[-1][1] is None:
+            self.unsent[-1] = (self.unsent[-1][0] + clean, hint)
+        else:
+            self.unsent.append((clean, hint))
 
 
 class SessionCore:
@@ -201,6 +233,7 @@ class SessionCore:
         self._early_answers: dict[str, dict[str, Any]] = {}
         self._asking: set[asyncio.Future[QuestionOpened]] = set()
         self._open_questions: set[str] = set()
+        self._withdrawals: set[asyncio.Task[None]] = set()
         #: The tokens of all questions. An answer to one of them is never an answer to a later question.
         self._reply_tokens: set[str] = set()
         #: How often the connection was lost for good, and why the last time.
@@ -211,12 +244,17 @@ class SessionCore:
         self._pump_task: asyncio.Task[None] | None = None
         self._pump_error: SaysoError | None = None
         #: Pieces from other threads that the background loop has not taken yet.
-        self._fed: collections.deque[tuple[str, str | None, str | None, str | None]] = collections.deque()
+        self._fed: collections.deque[OutputPiece] = collections.deque()
         self._fed_chars = 0
         self._is_feed_scheduled = False
         self._stop_callbacks: dict[object, Callable[[], None]] = {}
         #: The cores of the session's other producers.
         self._other_producers: list[SessionCore] = []
+
+    @property
+    def total_call_count(self) -> int:
+        """How many calls all producers of this program have announced in the session."""
+        return self.call_count + sum(core.total_call_count for core in self._other_producers)
 
     def add_producer(self, agent_id: str) -> SessionCore:
         """Returns a core with which another producer of this session speaks. It gets the same notifications."""
@@ -313,39 +351,36 @@ class SessionCore:
 
     # Output
 
-    async def write(
-        self,
-        text: str,
-        *,
-        complete: bool = False,
-        output_id: str | None = None,
-        language: str | None = None,
-        content_type: str | None = None,
-    ) -> None:
-        """Writes a piece of output. Returns before the hub has it, unless much is unsent or the output is complete."""
+    async def write(self, piece: OutputPiece, *, complete: bool = False, stays: bool = False) -> None:
+        """Writes a piece of output. Returns before the hub has it, unless much is unsent or the output is complete.
+
+        With `stays`, the end of the output does not change the agent's state.
+        """
         self.check_open()
+        if stays and not complete:
+            raise InvalidRequest("`stays` is about the end of an output, so it needs `complete`")
         self._raise_pump_error()
-        output = self._append(text, complete, output_id, language, content_type)
+        output = self._append(piece, complete)
         if complete:
-            del self._outputs[output_id]
+            del self._outputs[piece.output_id]
             async with self._lock:
                 await self._flush_locked()
                 if output.unsent or output.has_begun:
-                    await self._send_output(output, True)
+                    await self._send_output(output, complete=True, stays=stays)
             return
         self._start_pump()
-        if len(output.unsent) > MAX_UNSENT_CHARS and self._pump_task is not None:
+        if output.unsent_chars > MAX_UNSENT_CHARS and self._pump_task is not None:
             await asyncio.shield(self._pump_task)
             self._raise_pump_error()
 
-    def feed(self, text: str, output_id: str | None, language: str | None, content_type: str | None) -> bool:
+    def feed(self, piece: OutputPiece) -> bool:
         """Takes a piece of output from any thread, without waiting. Returns false if too much is unsent: then use `write`."""
         self.check_open()
         self._raise_pump_error()
         if self._fed_chars > MAX_UNSENT_CHARS:
             return False
-        self._fed_chars += len(text)
-        self._fed.append((text, output_id, language, content_type))
+        self._fed_chars += len(piece.text)
+        self._fed.append(piece)
         if not self._is_feed_scheduled:
             self._is_feed_scheduled = True
             runtime().call_soon(self._take_fed)
@@ -354,22 +389,20 @@ class SessionCore:
     def _take_fed(self) -> None:
         self._is_feed_scheduled = False
         while self._fed:
-            text, output_id, language, content_type = self._fed.popleft()
-            self._append(text, False, output_id, language, content_type)
+            self._append(self._fed.popleft(), False)
         self._start_pump()
 
-    def _append(
-        self, text: str, complete: bool, output_id: str | None, language: str | None, content_type: str | None
-    ) -> _Output:
+    def _append(self, piece: OutputPiece, complete: bool) -> _Output:
+        output_id = piece.output_id
         output = self._outputs.get(output_id)
         if output is None:
-            output = _Output(output_id, StreamRedactor(self.hub.redact), language, content_type)
+            output = _Output(output_id, StreamRedactor(self.hub.redact), piece.language, piece.content_type)
             if output_id is None:
                 self._output_count += 1
                 prefix = "" if self.producer is None else hashlib.sha256(self.producer.encode()).hexdigest()[:8]
                 output.id = f"out_{prefix}{self._output_count}"
             self._outputs[output_id] = output
-        output.unsent += output.redactor.push(text, complete)
+        output.push(piece.text, complete, piece.coalesce_hint)
         return output
 
     def _start_pump(self) -> None:
@@ -379,7 +412,7 @@ class SessionCore:
     async def complete_outputs(self) -> None:
         """Completes every output that is open."""
         for output_id in list(self._outputs):
-            await self.write("", complete=True, output_id=output_id)
+            await self.write(OutputPiece("", output_id), complete=True)
 
     def _raise_pump_error(self) -> None:
         if self._pump_error is not None:
@@ -393,22 +426,33 @@ class SessionCore:
             while any(output.unsent for output in self._outputs.values()):
                 async with self._lock:
                     await self._flush_locked()
-                self._fed_chars = sum(len(output.unsent) for output in self._outputs.values())
+                self._fed_chars = sum(output.unsent_chars for output in self._outputs.values())
         except SaysoError as error:
             self._pump_error = error
             for output in self._outputs.values():
-                output.unsent = ""
+                output.unsent = []
 
     async def _flush_locked(self) -> None:
         for output in list(self._outputs.values()):
             if output.unsent:
-                await self._send_output(output, False)
+                await self._send_output(output)
 
-    async def _send_output(self, output: _Output, complete: bool) -> None:
-        text, output.unsent = output.unsent, ""
-        params: dict[str, Any] = {"text": text, "output_id": output.id}
+    async def _send_output(self, output: _Output, *, complete: bool = False, stays: bool = False) -> None:
+        parts, output.unsent = output.unsent or [("", None)], []
+        for text, hint in parts[:-1]:
+            await self._send_part(output, text, {} if hint is None else {"coalesce_hint": hint})
+        text, hint = parts[-1]
+        members: dict[str, Any] = {}
+        if hint is not None and not complete:
+            members["coalesce_hint"] = hint
         if complete:
-            params["complete"] = True
+            members["complete"] = True
+        if stays:
+            members["stays"] = True
+        await self._send_part(output, text, members)
+
+    async def _send_part(self, output: _Output, text: str, members: Mapping[str, Any]) -> None:
+        params: dict[str, Any] = {"text": text, "output_id": output.id, **members}
         if self.producer is not None:
             params["producer"] = self.producer
         if output.language is not None:
@@ -431,7 +475,7 @@ class SessionCore:
             try:
                 result = await asyncio.shield(work)
             except asyncio.CancelledError:
-                runtime().spawn(self._withdraw_when_asked(work))
+                self._start_withdrawal(self._withdraw_when_asked(work))
                 raise
             finally:
                 self._asking.discard(work)
@@ -455,12 +499,12 @@ class SessionCore:
         try:
             answer = await future
         except asyncio.CancelledError:
-            runtime().spawn(self._withdraw(token))
+            self._start_withdrawal(self._withdraw(token))
             raise
         except (HubUnreachable, MalformedResponse):
             # The question may still be open at the hub. It is withdrawn as soon as the hub can be reached, so that nobody
             # answers it in vain.
-            runtime().spawn(self._withdraw(token))
+            self._start_withdrawal(self._withdraw(token))
             raise
         finally:
             self._answers.pop(token, None)
@@ -473,6 +517,24 @@ class SessionCore:
         if method in _DECIDING_MEMBERS and _DECIDING_MEMBERS[method] not in answer:
             raise MalformedResponse(f"the answer has no {_DECIDING_MEMBERS[method]}")
         return cast("Resolved", answer)
+
+    def _start_withdrawal(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._withdrawals.add(task)
+        task.add_done_callback(self._end_withdrawal)
+
+    def _end_withdrawal(self, task: asyncio.Task[None]) -> None:
+        self._withdrawals.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.debug("a question could not be withdrawn: %s", error)
+
+    async def _withdraw_all(self) -> None:
+        """Withdraws all questions of all producers, and waits for withdrawals that have started."""
+        for core in (self, *self._other_producers):
+            if core._withdrawals:
+                await asyncio.wait(set(core._withdrawals))
+            for token in list(core._open_questions):
+                await core._withdraw(token)
 
     async def _withdraw_when_asked(self, work: asyncio.Future[QuestionOpened]) -> None:
         await self._withdraw((await work)["reply_token"])
@@ -495,7 +557,8 @@ class SessionCore:
 
     async def invoke(self, tool: str, members: Mapping[str, Any], call_id: str | None) -> OpenCall:
         """Announces a call. If the caller is cancelled in the meantime, the call is reported as abandoned."""
-        call = OpenCall(tool, self.new_call_id(call_id))
+        options = {name: members[name] for name in _CALL_OPTIONS if name in members}
+        call = OpenCall(tool, self.new_call_id(call_id), options)
         if call.id in self.calls:
             # A model may repeat an id, for example when a framework retries a step.
             call.id = self.new_call_id(None)
@@ -534,7 +597,7 @@ class SessionCore:
         texts = summary_members(summary, self.hub.redact)
         if error is not None:
             texts |= text_members("error_message", error, self.hub.redact, summary)
-        await self.send({**event, **texts})
+        await self.send({**event, **texts, **call.options})
 
     async def abandon_call(self, call: OpenCall) -> None:
         """Reports that the agent abandoned a call."""
@@ -557,8 +620,7 @@ class SessionCore:
         for call in list(self.calls.values()):
             await self.abandon_call(call)
         # A caller may have been cancelled whose question is not withdrawn yet. The hub does not end a session with an open question.
-        for token in list(self._open_questions):
-            await self._withdraw(token)
+        await self._withdraw_all()
         if self.stop_reason is not None:
             return
         async with self._lock:

@@ -47,7 +47,7 @@ Body = dict[str, Any]
 
 
 class EventOptions(TypedDict, total=False):
-    """Members that every event can have."""
+    """Members that every event can have. Those of a tool call apply to all its events."""
 
     urgency: Urgency
     verbosity: Verbosity

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from ._consent import BoundCall, Policy, describe, open_call
 from ._core import OpenCall, SessionCore, describe_failure, log
-from ._runtime import is_loop_running, run_blocking, runtime
+from ._runtime import is_loop_running, run_blocking, runtime, wait_for
 from ._text import Text, humanize
 from .errors import Cancelled, EventLoopRunning, SaysoError, SessionStopped, ToolTimedOut
 
@@ -189,7 +189,7 @@ def open_sync(
         raise EventLoopRunning(f"the tool {name}")
     future = runtime().submit(work) if waiting is None else waiting.submit(work)
     try:
-        return future.result()
+        return wait_for(future)
     except concurrent.futures.CancelledError:
         raise Cancelled("the call was cancelled before it was made") from None
     except BaseException:

@@ -74,6 +74,11 @@ class StreamRedactor:
         self._redact = redact
         self._pending = ""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no text is held back."""
+        return not self._pending
+
     def push(self, piece: str, complete: bool = False) -> str:
         """Adds a piece, and returns the text that can be published now."""
         text = self._pending + piece

@@ -22,6 +22,9 @@ T = TypeVar("T")
 #: How long the end of the interpreter waits for open sessions to be ended, in seconds.
 EXIT_TIMEOUT_SECONDS = 2.0
 
+#: How long one wait lasts, in seconds. Python handles a signal only when the main thread runs, and the signal does not always wake it.
+WAIT_SECONDS = 0.5
+
 
 class Runtime:
     """A background thread with an event loop."""
@@ -113,6 +116,17 @@ def is_loop_running() -> bool:
     return True
 
 
+def wait_for(future: concurrent.futures.Future[T]) -> T:
+    """Waits for a result. A signal such as Ctrl-C ends the wait, even if another thread received it."""
+    while True:
+        try:
+            return future.result(WAIT_SECONDS)
+        except concurrent.futures.TimeoutError:
+            # The work itself may have ended with this error.
+            if future.done():
+                return future.result()
+
+
 def run_blocking(work: Coroutine[Any, Any, T], name: str = "this call") -> T:
     """Runs work on the background loop and waits for it. Refuses to block a running event loop."""
     if is_loop_running():
@@ -120,7 +134,7 @@ def run_blocking(work: Coroutine[Any, Any, T], name: str = "this call") -> T:
         raise EventLoopRunning(name)
     future = runtime().submit(work)
     try:
-        return future.result()
+        return wait_for(future)
     except concurrent.futures.CancelledError:
         raise HubUnreachable("the interpreter is shutting down") from None
     except BaseException:

@@ -57,10 +57,15 @@ class AsyncSession(SessionMethods):
     as_producer = converted(SessionMethods._as_producer, lambda core: AsyncSession(core))
     invite = awaited(SessionMethods._invite)
 
-    async def say(self, text: str | Iterable[str] | AsyncIterable[str], **options: Unpack[OutputOptions]) -> None:
-        """Writes an output: a text, or a stream of pieces such as a model's tokens. Returns when the output is complete."""
+    async def say(
+        self, text: str | Iterable[str] | AsyncIterable[str], *, stays: bool = False, **options: Unpack[OutputOptions]
+    ) -> None:
+        """Writes an output: a text, or a stream of pieces such as a model's tokens. Returns when the output is complete.
+
+        With ``stays``, the hub does not report that the agent is thinking again. Report the next state yourself.
+        """
         if isinstance(text, str):
-            await self.write(text, complete=True, **options)
+            await self.write(text, complete=True, stays=stays, **options)
             return
         if isinstance(text, AsyncIterable):
             async for piece in text:
@@ -68,12 +73,14 @@ class AsyncSession(SessionMethods):
         else:
             for piece in text:
                 await self.write(piece, **options)
-        await self.write("", complete=True, **options)
+        await self.write("", complete=True, stays=stays, **options)
 
-    async def write(self, piece: str, *, complete: bool = False, **options: Unpack[OutputOptions]) -> None:
-        """Writes a piece of an output. `complete` ends the output."""
-        if complete or not self._feed(piece, **options):
-            await run_awaiting(self._write(piece, complete, **options))
+    async def write(
+        self, piece: str, *, complete: bool = False, stays: bool = False, **options: Unpack[OutputOptions]
+    ) -> None:
+        """Writes a piece of an output. `complete` ends the output; `stays` is as in :meth:`say`."""
+        if complete or stays or not self._feed(piece, **options):
+            await run_awaiting(self._write(piece, complete=complete, stays=stays, **options))
 
     async def call(self, granted: Granted, function: Callable[..., Awaitable[T]], *, tool_call_id: str | None = None) -> T:
         """Makes a call that a person allowed. The function gets the arguments that were asked about, by name."""
@@ -116,19 +123,22 @@ class Session(SessionMethods):
     as_producer = converted(SessionMethods._as_producer, lambda core: Session(core))
     invite = blocking(SessionMethods._invite)
 
-    def say(self, text: str | Iterable[str], **options: Unpack[OutputOptions]) -> None:
-        """Writes an output: a text, or a stream of pieces such as a model's tokens. Returns when the output is complete."""
+    def say(self, text: str | Iterable[str], *, stays: bool = False, **options: Unpack[OutputOptions]) -> None:
+        """Writes an output: a text, or a stream of pieces such as a model's tokens. Returns when the output is complete.
+
+        With ``stays``, the hub does not report that the agent is thinking again. Report the next state yourself.
+        """
         if isinstance(text, str):
-            self.write(text, complete=True, **options)
+            self.write(text, complete=True, stays=stays, **options)
             return
         for piece in text:
             self.write(piece, **options)
-        self.write("", complete=True, **options)
+        self.write("", complete=True, stays=stays, **options)
 
-    def write(self, piece: str, *, complete: bool = False, **options: Unpack[OutputOptions]) -> None:
-        """Writes a piece of an output. `complete` ends the output."""
-        if complete or not self._feed(piece, **options):
-            run_blocking(self._write(piece, complete, **options))
+    def write(self, piece: str, *, complete: bool = False, stays: bool = False, **options: Unpack[OutputOptions]) -> None:
+        """Writes a piece of an output. `complete` ends the output; `stays` is as in :meth:`say`."""
+        if complete or stays or not self._feed(piece, **options):
+            run_blocking(self._write(piece, complete=complete, stays=stays, **options))
 
     def call(self, granted: Granted, function: Callable[..., T], *, tool_call_id: str | None = None) -> T:
         """Makes a call that a person allowed. The function gets the arguments that were asked about, by name."""

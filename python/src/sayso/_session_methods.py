@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _events as events
-from ._agent_api import CancelledBy, ErrorCategory, InvitationRequest, Reversibility, Risk, Target
+from ._agent_api import CancelledBy, CoalesceHint, ErrorCategory, InvitationRequest, Reversibility, Risk, Target
 from ._consent import Granted, Policy, Template, bind
 from ._consent import ask as ask_consent
-from ._core import SessionCore, describe_failure
+from ._core import OutputPiece, SessionCore, describe_failure
 from ._current import CurrentSession
 from ._events import ChosenKind, EventOptions, State
 from ._forms import Work
@@ -55,6 +55,9 @@ class OutputOptions(TypedDict, total=False):
     output_id: str | None
     language: str | None
     content_type: str | None
+    #: What ends with each piece. The end of an output always has `completion`. End the piece with a space or a line break: a last
+    #: word may be the start of a secret, so it waits for the next piece, and then the piece has no hint.
+    coalesce_hint: CoalesceHint | None
 
 
 class SessionMethods:
@@ -139,21 +142,11 @@ class SessionMethods:
 
     # Output
 
-    def _feed(
-        self, piece: str, *, output_id: str | None = None, language: str | None = None, content_type: str | None = None
-    ) -> bool:
-        return self._core.feed(piece, output_id, language, content_type)
+    def _feed(self, piece: str, **options: Unpack[OutputOptions]) -> bool:
+        return self._core.feed(OutputPiece(piece, **options))
 
-    def _write(
-        self,
-        piece: str,
-        complete: bool,
-        *,
-        output_id: str | None = None,
-        language: str | None = None,
-        content_type: str | None = None,
-    ) -> Work[None]:
-        return self._core.write(piece, complete=complete, output_id=output_id, language=language, content_type=content_type)
+    def _write(self, piece: str, *, complete: bool, stays: bool, **options: Unpack[OutputOptions]) -> Work[None]:
+        return self._core.write(OutputPiece(piece, **options), complete=complete, stays=stays)
 
     # Questions
 
@@ -305,7 +298,7 @@ class SessionMethods:
             output_summary=output_summary,
             result_uri=result_uri,
             duration=max(0.0, time.monotonic() - core.started_at),
-            tool_calls=core.call_count,
+            tool_calls=core.total_call_count,
             options=options,
             redact=core.hub.redact,
         )

@@ -76,7 +76,7 @@ def gate_options(
         "PostToolUse": HookMatcher(matcher=matcher, hooks=[gate.after]),
         "PostToolUseFailure": HookMatcher(matcher=matcher, hooks=[gate.after]),
     }
-    hooks: dict[str, list[Any]] = {**(options.hooks or {})}
+    hooks: dict[Any, list[Any]] = {**(options.hooks or {})}
     for event, matcher_of_event in own.items():
         hooks[event] = [*hooks.get(event, []), matcher_of_event]
     return dataclasses.replace(options, hooks=hooks, can_use_tool=gate.check)
@@ -93,7 +93,7 @@ class _Gate:
         #: The calls that a person allowed and that are not checked yet.
         self._allowed: dict[str, BoundCall] = {}
 
-    async def before(self, data: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
+    async def before(self, data: Any, tool_use_id: str | None, context: Any) -> Any:
         name = str(data["tool_name"])
         policy = self._guard.policy_for(name)
         try:
@@ -130,7 +130,7 @@ class _Gate:
         await self._finish(context.tool_use_id, str(mismatch))
         return PermissionResultDeny(message=describe_for_model(mismatch))
 
-    async def after(self, data: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
+    async def after(self, data: Any, tool_use_id: str | None, context: Any) -> Any:
         is_failure = data.get("hook_event_name") == "PostToolUseFailure"
         await self._finish(tool_use_id, str(data.get("error") or "It failed.") if is_failure else None)
         return {}

@@ -10,7 +10,8 @@ import copy
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
-from google.adk.tools import BaseTool, FunctionTool
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.function_tool import FunctionTool
 
 from ._adapter import AnySession, BoundCall, Guard, Narrator, Policies
 from ._consent import ASK, Policy

@@ -9,6 +9,7 @@ Tools that a provider runs itself (web search, hosted MCP servers) do not come t
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 from uuid import UUID
@@ -22,8 +23,9 @@ from ._adapter import AnySession, BoundCall, Guard, Narrator, Policies
 from ._consent import ASK, Policy
 from ._tool import find_spec
 
+AgentMiddleware: Any
 try:
-    from langchain.agents.middleware import AgentMiddleware
+    AgentMiddleware = importlib.import_module("langchain.agents.middleware").AgentMiddleware
 except ImportError:  # only langchain-core or langgraph is installed
     AgentMiddleware = object
 
@@ -35,10 +37,14 @@ class SaysoCallback(BaseCallbackHandler):  # type: ignore[misc]
         self._narrator = Narrator(session)
         self._streaming: set[UUID] = set()
 
-    def on_llm_new_token(self, token: str, *, run_id: UUID, **_: Any) -> None:
-        if isinstance(token, str) and token:
+    def on_llm_new_token(self, token: Any, *, run_id: UUID, **_: Any) -> None:
+        # Some models send a list of content blocks.
+        blocks = token if isinstance(token, list) else [token]
+        texts = [block.get("text") if isinstance(block, dict) and block.get("type") == "text" else block for block in blocks]
+        text = "".join(text for text in texts if isinstance(text, str))
+        if text:
             self._streaming.add(run_id)
-            self._narrator.write(token)
+            self._narrator.write(text)
 
     def on_llm_end(self, response: Any, *, run_id: UUID, **_: Any) -> None:
         if run_id not in self._streaming:

@@ -1,23 +1,44 @@
-"""OpenAI Agents SDK: ``Agent(tools=guard_tools(tools, policies))`` and ``Runner.run(..., hooks=SaysoHooks())``.
+"""OpenAI Agents SDK: ``Agent(tools=guard_tools(tools, policies))``, with one of these to narrate the model::
 
-The gate is around the function of each tool, after guardrails and hooks. For text by tokens, pass the stream of
-`Runner.run_streamed` to :func:`narrate`; then leave out :class:`SaysoHooks`.
+    async for event in narrate(Runner.run_streamed(agent, "Tidy up.").stream_events()): ...
+
+    with SaysoHooks() as hooks:
+        result = await Runner.run(agent, "Tidy up.", hooks=hooks)
+
+The gate is around the function of each tool, after guardrails and hooks.
+
+The SDK turns an error of a tool into a text for the model, and hides the error. People hear that the tool failed. To let them hear why,
+create the tool with ``failure_error_function=None``; then the error also ends the run. With a function of your own, a failed call is
+reported as successful.
 
 Hosted tools and hosted MCP servers run at the provider, so they are not gated.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 from collections.abc import AsyncIterator, Iterable
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 from agents import FunctionTool, RunHooks, function_tool
 
 from ._adapter import AnySession, BoundCall, Guard, Narrator, Policies
 from ._consent import ASK, Policy
 from ._tool import find_spec
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+#: The text that the SDK returns for an error of a tool without a `failure_error_function`.
+_HIDDEN_ERROR = "An error occurred while running the tool. Please try again."
+
+
+class _HiddenToolError(Exception):
+    """Raised inside the gate, so that a call is reported as failed whose error the SDK has hidden."""
 
 
 def guard_tools(
@@ -54,19 +75,33 @@ def _guard_tool(tool: Any, guard: Guard) -> Any:
             # With `needs_approval`, the framework has parsed the arguments before the gate. The function must get the gate's.
             if getattr(context, "_function_tool_arguments", None) is not None:
                 context._function_tool_arguments = None
-            return await original(context, json.dumps(dict(bound.values)))
+            result = await original(context, json.dumps(dict(bound.values)))
+            if result == _HIDDEN_ERROR:
+                raise _HiddenToolError("An error occurred while running the tool.")
+            return result
 
-        return await guard.run(tool.name, values, call, call_id=getattr(context, "tool_call_id", None))
+        try:
+            return await guard.run(tool.name, values, call, call_id=getattr(context, "tool_call_id", None))
+        except _HiddenToolError:
+            return _HIDDEN_ERROR
 
     original = tool.on_invoke_tool
     return dataclasses.replace(tool, on_invoke_tool=invoke)
 
 
 class SaysoHooks(RunHooks):  # type: ignore[misc]
-    """Narrates the model's text when each response is complete."""
+    """Narrates the model's text when each response is complete. Its block reports the error that ends the run."""
 
     def __init__(self, session: AnySession | None = None) -> None:
         self._narrator = Narrator(session)
+        self._block = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        self._block.enter_context(self._narrator.narrating())
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._block.__exit__(kind, error, trace)
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
         for item in response.output:

@@ -5,7 +5,7 @@ The gate is around each tool's `stream`, after all hooks.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from typing import Any
 
 from strands import tool as to_tool
@@ -63,7 +63,7 @@ class _GuardedTool(AgentTool):  # type: ignore[misc]
     def tool_type(self) -> str:
         return str(self._tool.tool_type)
 
-    async def stream(self, tool_use: Any, invocation_state: dict[str, Any], **kwargs: Any) -> AsyncIterator[Any]:
+    async def stream(self, tool_use: Any, invocation_state: dict[str, Any], **kwargs: Any) -> AsyncGenerator[Any, None]:
         async def call(bound: BoundCall) -> list[Any]:
             use = {**tool_use, "input": dict(bound.values)}
             events = [event async for event in self._tool.stream(use, invocation_state, **kwargs)]

@@ -6,8 +6,6 @@ It asks only about tools that its configuration names, and announces the call be
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
 
 import pytest
 
@@ -15,11 +13,11 @@ pytest.importorskip("aaep_anthropic_sdk")
 
 from aaep_anthropic_sdk import AnthropicAAEPAdapter
 from anthropic import AsyncAnthropic
+from recording import compare, dangerous_call, findings
 
 import sayso
 from sayso.anthropic import guard_tools, narrate
 from scripted_model import ScriptedModel
-from support import SAYSO
 
 SCRIPT = [{"text": "I will tidy up. ", "calls": [("wipe", {"what": "photos"})]}, {"text": "All is tidy.", "calls": []}]
 TOOL = {
@@ -58,23 +56,18 @@ def run_peer(monkeypatch, answer, dangerous_tools):
     return events, ran
 
 
-def findings(events, folder):
-    recording = folder / "peer.jsonl"
-    recording.write_text("".join(json.dumps(event) + "\n" for event in events))
-    return subprocess.run([SAYSO, "validate", str(recording)], capture_output=True, text=True)
-
-
 @pytest.mark.parametrize("answer", ["accept", "reject"])
-def test_the_peer_announces_the_call_before_it_asks(monkeypatch, tmp_path, answer):
+def test_the_peer_announces_the_call_before_it_asks(monkeypatch, answer):
     events, ran = run_peer(monkeypatch, answer, {"wipe"})
     assert len(ran) == (answer == "accept")
-    types = [event["type"].removeprefix("aaep:agent.") for event in events]
-    assert types.index("tool.invoked") < types.index("awaiting.confirmation")
-    result = findings(events, tmp_path)
-    assert result.returncode == 1 and "AAEP-4.3.1-3" in result.stdout, result.stdout
+    order = compare(f"anthropic-peer-{answer}", events, bool(ran))
+    assert order.index("tool.invoked") < order.index("awaiting.confirmation")
+    dangerous_call(events, "tool.invoked")
+    code, output = findings(f"anthropic-peer-{answer}")
+    assert code == 1 and "AAEP-4.3.1-3 /tool: nobody was asked" in output, output
 
 
-def test_the_peer_does_not_ask_about_a_tool_it_does_not_know(monkeypatch, tmp_path):
+def test_the_peer_does_not_ask_about_a_tool_it_does_not_know(monkeypatch):
     events, ran = run_peer(monkeypatch, "reject", {"transfer_funds"})
     assert len(ran) == 1, "it ran without a question"
     assert "aaep:agent.awaiting.confirmation" not in [event["type"] for event in events]
@@ -103,9 +96,13 @@ def test_ours_asks_first(hub, listen, answer):
 
     asyncio.run(main())
     assert ran == (["photos"] if answer == "accept" else [])
-    types = [event["type"].removeprefix("aaep:agent.") for event in listener.wait_for_end()]
+    events = listener.wait_for_end()
+    order = compare(f"anthropic-sayso-{answer}", events, bool(ran))
+    dangerous_call(events, "awaiting.confirmation")
     if answer == "accept":
-        assert types.index("awaiting.confirmation") < types.index("tool.invoked")
+        assert order.index("awaiting.confirmation") < order.index("tool.invoked")
+        dangerous_call(events, "tool.invoked")
     else:
-        assert "tool.invoked" not in types
+        assert "tool.invoked" not in order
+    assert findings(f"anthropic-sayso-{answer}")[0] == 0
     listener.validate()

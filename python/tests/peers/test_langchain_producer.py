@@ -6,8 +6,6 @@ It reports a dangerous call when the call already runs, and never asks, because 
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
 
 import pytest
 
@@ -16,11 +14,11 @@ pytest.importorskip("aaep_langchain")
 from aaep_langchain.callback_handler import LangChainAAEPHandler
 from langchain.agents import create_agent
 from langchain_openai import ChatOpenAI
+from recording import compare, dangerous_call, findings
 
 import sayso
 from sayso.langchain import SaysoMiddleware
 from scripted_model import ScriptedModel
-from support import SAYSO
 
 SCRIPT = [{"text": "I will tidy up. ", "calls": [("wipe", {"what": "photos"})]}, {"text": "All is tidy.", "calls": []}]
 
@@ -37,17 +35,16 @@ def make_agent(ran, middleware=()):
     return create_agent(model, [wipe], middleware=list(middleware))
 
 
-def test_the_peer_announces_the_call_and_asks_nobody(tmp_path):
+def test_the_peer_announces_the_call_and_asks_nobody():
     events, ran = [], []
     handler = LangChainAAEPHandler(send_event=events.append, tool_risk_overrides={"wipe": "high"})
     make_agent(ran).invoke({"messages": [("user", "Tidy up.")]}, config={"callbacks": [handler]})
     assert ran == ["photos"], "it ran without a question"
-    types = [event["type"] for event in events]
-    assert "aaep:agent.tool.invoked" in types and "aaep:agent.awaiting.confirmation" not in types
-    recording = tmp_path / "peer.jsonl"
-    recording.write_text("".join(json.dumps(event) + "\n" for event in events))
-    result = subprocess.run([SAYSO, "validate", str(recording)], capture_output=True, text=True)
-    assert result.returncode == 1 and "AAEP-4.3.1-3" in result.stdout
+    order = compare("langchain-peer", events, bool(ran))
+    assert "tool.invoked" in order and "awaiting.confirmation" not in order
+    dangerous_call(events, "tool.invoked")
+    code, output = findings("langchain-peer")
+    assert code == 1 and "AAEP-4.3.1-3 /tool: nobody was asked" in output
 
 
 @pytest.mark.parametrize("answer", ["accept", "reject"])
@@ -62,10 +59,13 @@ def test_ours_asks_first(hub, listen, answer):
 
     asyncio.run(main())
     assert ran == (["photos"] if answer == "accept" else [])
-    types = [event["type"].removeprefix("aaep:agent.") for event in listener.wait_for_end()]
-    assert "awaiting.confirmation" in types
+    events = listener.wait_for_end()
+    order = compare(f"langchain-sayso-{answer}", events, bool(ran))
+    dangerous_call(events, "awaiting.confirmation")
     if answer == "accept":
-        assert types.index("awaiting.confirmation") < types.index("tool.invoked")
+        assert order.index("awaiting.confirmation") < order.index("tool.invoked")
+        dangerous_call(events, "tool.invoked")
     else:
-        assert "tool.invoked" not in types
+        assert "tool.invoked" not in order
+    assert findings(f"langchain-sayso-{answer}")[0] == 0
     listener.validate()

@@ -16,10 +16,7 @@ testAdapter({
         look: tool({
           description: "Looks.",
           inputSchema,
-          execute: async ({ what }) => {
-            world.looked.push(what);
-            return "ten";
-          },
+          execute: async ({ what }) => world.look(what),
         }),
         // A generator tool, which reports intermediate results.
         wipe: tool({
@@ -27,8 +24,7 @@ testAdapter({
           inputSchema,
           async *execute({ what }) {
             yield "wiping";
-            world.wiped.push(what);
-            yield "wiped";
+            yield world.wipe(what);
           },
         }),
       },

@@ -20,8 +20,8 @@ const short = (tool: string) => tool.replace("mcp__disk__", "");
 async function run({ session, model, prompt, world, policies, signal, rewrite }: RunOptions, gateInside: boolean): Promise<void> {
   const shape = { what: z.string() };
   const result = (text: string) => ({ content: [{ type: "text" as const, text }] });
-  const look = tool("look", "Looks.", shape, async ({ what }) => (world.looked.push(what), result("ten")));
-  const wipe = tool("wipe", "Wipes.", shape, async ({ what }) => (world.wiped.push(what), result("wiped")));
+  const look = tool("look", "Looks.", shape, async ({ what }) => result(world.look(what)));
+  const wipe = tool("wipe", "Wipes.", shape, async ({ what }) => result(world.wipe(what)));
   const own = gateInside ? [...gateTools(session, [look], rename(policies, short)), ...gateTools(session, [wipe], rename(policies, short))] : [look, wipe];
   const aborter = new AbortController();
   signal?.addEventListener("abort", () => aborter.abort(signal.reason));

@@ -10,7 +10,7 @@ import { z } from "zod";
 import { gateTools, narrate, narration } from "../../build/src/adapters/langchain.js";
 import { hub as connectHub } from "../../build/src/index.js";
 import { testAdapter, World, type RunOptions } from "../../build/test/support/adapter-suite.js";
-import { decide, Listener, TestHub } from "../../build/test/support/hub.js";
+import { decide, Listener, Recording, TestHub } from "../../build/test/support/hub.js";
 
 const schema = z.object({ what: z.string() });
 
@@ -18,8 +18,8 @@ function tools({ session, world, policies }: Pick<RunOptions, "session" | "world
   return gateTools(
     session,
     [
-      tool(async ({ what }) => (world.looked.push(what), "ten"), { name: "look", description: "Looks.", schema }),
-      tool(async ({ what }) => (world.wiped.push(what), "wiped"), { name: "wipe", description: "Wipes.", schema }),
+      tool(async ({ what }) => world.look(what), { name: "look", description: "Looks.", schema }),
+      tool(async ({ what }) => world.wipe(what), { name: "wipe", description: "Wipes.", schema }),
     ],
     policies,
   );
@@ -64,7 +64,8 @@ testAdapter({
 test("a gated tool in a bare ToolNode asks", async (t) => {
   const server = await TestHub.start();
   t.after(() => server.stop());
-  await Listener.connect(t, server.url, decide("reject"));
+  const listener = await Listener.connect(t, server.url, decide("reject"));
+  const recording = await Recording.start(t, server.url);
   const hub = connectHub({ url: server.url });
   t.after(() => hub.close());
   const world = new World();
@@ -75,4 +76,7 @@ test("a gated tool in a bare ToolNode asks", async (t) => {
   assert.match(messages[0]?.content ?? "", /The person refused/);
   assert.deepEqual(world.wiped, []);
   await session.cancel("Nothing was wiped.");
+  assert.deepEqual(listener.of("tool.invoked"), []);
+  const { code, output } = await recording.validate();
+  assert.equal(code, 0, output);
 });

@@ -14,8 +14,8 @@ testAdapter({
     const tools = gateTools(
       session,
       {
-        look: createTool({ id: "look", description: "Looks.", inputSchema, execute: async ({ what }) => (world.looked.push(what), "ten") }),
-        wipe: createTool({ id: "wipe", description: "Wipes.", inputSchema, execute: async ({ what }) => (world.wiped.push(what), "wiped") }),
+        look: createTool({ id: "look", description: "Looks.", inputSchema, execute: async ({ what }) => world.look(what) }),
+        wipe: createTool({ id: "wipe", description: "Wipes.", inputSchema, execute: async ({ what }) => world.wipe(what) }),
       },
       policies,
     );

@@ -9,6 +9,10 @@
  *
  * Hosted tools (web search, code interpreter, hosted MCP) run at the provider: this gate does not see them. Do not set `timeoutMs` on a
  * gated tool, because the SDK counts the time that the person needs; set it in the policy instead.
+ *
+ * The SDK turns an error of a tool into a text for the model, and hides the error. People hear that the tool failed. To let them hear
+ * why, create the tool with `errorFunction: null`; then the error also ends the run. With an `errorFunction` of your own, a failed call
+ * is reported as successful.
  */
 
 import { refusalForModel } from "../errors.js";
@@ -40,6 +44,18 @@ export function narrate<T extends { type: string }>(session: Session, stream: As
   });
 }
 
+/** The text that the SDK returns for an error of a tool without an `errorFunction`. */
+const HIDDEN_ERROR = "An error occurred while running the tool. Please try again.";
+
+/** Thrown inside the gate, so that a call is reported as failed whose error the SDK has hidden. */
+class HiddenToolError extends Error {
+  override name = "HiddenToolError";
+
+  constructor() {
+    super("An error occurred while running the tool.");
+  }
+}
+
 function gateTool<T extends AgentTool>(session: Session, tool: T, policies: Policies, options: GateOptions): T {
   const { invoke, name } = tool;
   if (tool.type !== "function" || typeof invoke !== "function" || name === undefined) return tool;
@@ -52,10 +68,17 @@ function gateTool<T extends AgentTool>(session: Session, tool: T, policies: Poli
       return refusalForModel("the arguments are not JSON");
     }
     const call = { signal: details?.signal, toolCallId: details?.toolCall?.callId };
-    const result = await runGated(session, name, policy, args, call, (own, signal) =>
-      invoke.call(tool, context, JSON.stringify(own), { ...details, signal }),
-    );
-    return result.ran ? result.value : result.refusal;
+    try {
+      const result = await runGated(session, name, policy, args, call, async (own, signal): Promise<unknown> => {
+        const value: unknown = await invoke.call(tool, context, JSON.stringify(own), { ...details, signal });
+        if (value === HIDDEN_ERROR) throw new HiddenToolError();
+        return value;
+      });
+      return result.ran ? result.value : result.refusal;
+    } catch (error) {
+      if (error instanceof HiddenToolError) return HIDDEN_ERROR;
+      throw error;
+    }
   };
   return copyWith(tool, { invoke: gated });
 }

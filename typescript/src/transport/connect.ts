@@ -27,7 +27,7 @@ export async function connect(settings: ConnectSettings): Promise<Transport> {
   const http = await httpClient(address, token, settings.fetch);
   const deadline = Date.now() + connectTimeoutMs;
   const open = async (timeoutMs: number): Promise<TextSocket> => {
-    if (address.kind === "unix" && address.isPersonal) await checkOwner(address.path);
+    if (address.kind === "unix") await checkOwner(address);
     return openSocket(address, token, timeoutMs);
   };
   const reopen = () => open(connectTimeoutMs / 2);
@@ -44,7 +44,7 @@ export async function connect(settings: ConnectSettings): Promise<Transport> {
     }
     if (transport !== "websocket") {
       try {
-        if (address.kind === "unix" && address.isPersonal) await checkOwner(address.path);
+        if (address.kind === "unix") await checkOwner(address);
         const { status } = await http({ method: "GET", path: "/healthz" }, AbortSignal.timeout(Math.max(1, deadline - Date.now())));
         if (status !== 200) throw new HubUnreachableError(`the server at this address answers with status ${status}`);
         return new HttpTransport(http, connectTimeoutMs);
@@ -58,11 +58,12 @@ export async function connect(settings: ConnectSettings): Promise<Transport> {
   }
 }
 
-async function checkOwner(path: string): Promise<void> {
+async function checkOwner({ path, isPersonal }: HubAddress & { kind: "unix" }): Promise<void> {
   try {
     await checkSocketOwner(path);
   } catch (error) {
     if (error instanceof AccessDeniedError) throw error;
-    throw new HubUnreachableError(`there is no personal hub at ${path}; start \`sayso listen\`, or set SAYSO_URL`, { cause: error });
+    const message = isPersonal ? `there is no personal hub at ${path}; start \`sayso listen\`, or set SAYSO_URL` : `there is no hub at ${path}`;
+    throw new HubUnreachableError(message, { cause: error });
   }
 }

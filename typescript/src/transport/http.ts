@@ -6,7 +6,7 @@
 
 import type { Agent, IncomingMessage, RequestOptions } from "node:http";
 
-import type { HubAddress } from "../location.js";
+import { checkSocketOwner, type HubAddress } from "../location.js";
 import { HubUnreachableError, MalformedResponseError, SaysoError, SessionStoppedError, type StopReason } from "../errors.js";
 import { builtin, sleep, unref } from "../runtime.js";
 import { ROUTES, type Reply, type Results } from "../agent-api.generated.js";
@@ -50,8 +50,9 @@ export async function httpClient(address: HubAddress, token: string | undefined,
   }
   const http = await builtin<typeof import("node:http")>("node:http");
   const agent: Agent = new http.Agent({ keepAlive: true });
-  return ({ method, path, headers, body }, signal) =>
-    new Promise((resolve, reject) => {
+  return async ({ method, path, headers, body }, signal) => {
+    await checkSocketOwner(address.path);
+    return new Promise((resolve, reject) => {
       const options: RequestOptions = { socketPath: address.path, host: "localhost", method, path, agent, headers: { ...authorization, ...headers } };
       if (signal !== undefined) options.signal = signal;
       const request = http.request(options, (response: IncomingMessage) => {
@@ -69,6 +70,7 @@ export async function httpClient(address: HubAddress, token: string | undefined,
       request.on("error", reject);
       request.end(body);
     });
+  };
 }
 
 /** Reads a body up to the limit. */

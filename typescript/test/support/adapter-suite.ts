@@ -7,11 +7,22 @@ import { hub as connectHub, type Hub, type Policy, type Session } from "../../sr
 import { decide, Listener, Recording, TestHub, type AaepEvent } from "./hub.js";
 import { FakeModel, prompt } from "./model.js";
 
-/** The record of an agent's tool calls. */
+/** What the agent's tools do, and a record of their calls. */
 export class World {
   /** The arguments of each call of the dangerous tool. */
   readonly wiped: string[] = [];
   readonly looked: string[] = [];
+
+  look(what: string): string {
+    this.looked.push(what);
+    return "ten";
+  }
+
+  wipe(what: string): string {
+    this.wiped.push(what);
+    if (what === "broken") throw new Error("the disk is broken");
+    return "wiped";
+  }
 }
 
 export interface RunOptions {
@@ -32,6 +43,8 @@ export interface Adapter {
   /** How the model's scripts name a tool. */
   toolName?: (tool: "look" | "wipe") => string;
   canRewrite?: boolean;
+  /** What people hear about an error of a tool, if the framework hides the error. */
+  toolError?: string;
   /** What the framework says about an error of the model, if it does not pass on the text of the model's server. */
   modelError?: string;
 }
@@ -122,6 +135,49 @@ export function testAdapter(adapter: Adapter): void {
       await assertValid(recording);
     });
 
+    test("an edited action is asked about again", async (t) => {
+      const answer = (question: AaepEvent) => ({ decision: "accept", ...(String(question["action"]).includes("photos") ? { modified_action: { what: "drafts" } } : {}) });
+      const listener = await Listener.connect(t, server.url, answer);
+      const recording = await Recording.start(t, server.url);
+      const again = prompt({ text: "I will wipe the photos.", calls: [call("wipe", "photos")] }, { text: "Drafts, then.", calls: [call("wipe", "drafts")] }, { text: "All done now." });
+      const world = await hub.session("Wiping", (session) => run({ session, prompt: again }));
+      await listener.wait("session.completed");
+      assert.deepEqual(world.wiped, ["drafts"]);
+      assert.deepEqual(listener.of("awaiting.confirmation").map((question) => question["action"]), ["Wipe photos.", "Wipe drafts."]);
+      assert.ok(model.requests.some((request) => request.includes("The tool was not run.")));
+      await assertValid(recording);
+    });
+
+    test("an error of a tool is heard", async (t) => {
+      const listener = await Listener.connect(t, server.url, decide("accept"));
+      const recording = await Recording.start(t, server.url);
+      const world = new World();
+      const broken = prompt({ text: "I will wipe it.", calls: [call("wipe", "broken")] }, { text: "It failed." });
+      // Whether an error of a tool ends the run is up to the framework.
+      await hub.session("Wiping", (session) => run({ session, prompt: broken, world }).catch(() => {}));
+      await listener.wait("session.completed");
+      assert.deepEqual(world.wiped, ["broken"]);
+      const outcome = await listener.wait("tool.completed");
+      assert.equal(outcome["status"], "error");
+      assert.ok(String(outcome["error_message"]).includes(adapter.toolError ?? "the disk is broken"), String(outcome["error_message"]));
+      await assertValid(recording);
+    });
+
+    test("a session that ends while the question is open means no, even after a late yes", async (t) => {
+      const listener = await Listener.connect(t, server.url);
+      const recording = await Recording.start(t, server.url);
+      const session = await hub.session("Wiping");
+      const world = new World();
+      const running = run({ session, prompt: wipePhotos, world }).catch(() => {});
+      const question = await listener.wait("awaiting.confirmation");
+      await session.cancel("Never mind.");
+      await listener.reply(question, { decision: "accept" });
+      await running;
+      assert.deepEqual(world.wiped, []);
+      assert.deepEqual(listener.of("tool.invoked"), []);
+      await assertValid(recording);
+    });
+
     test("an undeclared tool asks", async (t) => {
       const listener = await Listener.connect(t, server.url, decide("reject"));
       const recording = await Recording.start(t, server.url);
@@ -196,15 +252,21 @@ export function testAdapter(adapter: Adapter): void {
       const own = await TestHub.start();
       t.after(() => own.stop());
       const listener = await Listener.connect(t, own.url);
+      const recording = await Recording.start(t, own.url);
       const ownHub = connectHub({ url: own.url, connectTimeoutMs: 200 });
       const session = await ownHub.session("Wiping");
       const world = new World();
       const running = run({ session, prompt: wipePhotos, world }).catch(() => {});
       await listener.wait("awaiting.confirmation");
+      await recording.wait("awaiting.confirmation");
       await own.kill();
       await running;
       assert.deepEqual(world.wiped, []);
+      assert.deepEqual(listener.of("tool.invoked"), []);
       await ownHub.close();
+      // The hub can no longer end the session.
+      const { code, output } = await recording.validateSoFar();
+      assert.equal(code, 0, output);
     });
   });
 }

@@ -2,7 +2,7 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -13,15 +13,32 @@ export class TestHub {
   private constructor(
     readonly url: string,
     readonly socketPath: string,
+    /** The variables by which programs find the personal hub. */
+    readonly environment: Readonly<Record<string, string>>,
     private readonly child: ChildProcess,
     private readonly folder: string,
   ) {}
 
-  /** Starts a hub. `socket` is the path of its Unix socket; by default, the socket is in a temporary folder. */
-  static async start(options: readonly string[] = ["--open"], socket?: string): Promise<TestHub> {
+  /** Starts a hub. Its Unix socket is in a temporary folder. */
+  static start(options: readonly string[] = ["--open"]): Promise<TestHub> {
     const folder = mkdtempSync(join(tmpdir(), "sayso-ts-"));
-    const socketPath = socket ?? join(folder, "hub.sock");
-    const child = spawn(BINARY, ["serve", "--memory", "--listen", "127.0.0.1:0", "--unix", socketPath, ...options], { stdio: ["ignore", "ignore", "pipe"] });
+    const socketPath = join(folder, "hub.sock");
+    return TestHub.spawn(["--memory", "--listen", "127.0.0.1:0", "--unix", socketPath, ...options], folder, socketPath, {});
+  }
+
+  /** Starts the personal hub of an environment in a temporary folder. */
+  static startPersonal(): Promise<TestHub> {
+    const folder = mkdtempSync(join(tmpdir(), "sayso-ts-"));
+    const folders = { XDG_RUNTIME_DIR: "run", XDG_DATA_HOME: "data", XDG_CONFIG_HOME: "config", HOME: "home" };
+    const environment = Object.fromEntries(Object.entries(folders).map(([name, short]) => [name, join(folder, short)]));
+    for (const path of Object.values(environment)) mkdirSync(path, { mode: 0o700 });
+    return TestHub.spawn(["--personal"], folder, join(folder, "run", "aaep", "sayso-hub.sock"), environment);
+  }
+
+  private static async spawn(options: readonly string[], folder: string, socketPath: string, environment: Record<string, string>): Promise<TestHub> {
+    // The hub reads its settings from variables that start with SAYSO_, and those of the tests are not for it.
+    const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("SAYSO_")));
+    const child = spawn(BINARY, ["serve", ...options], { stdio: ["ignore", "ignore", "pipe"], env: { ...inherited, ...environment } });
     let printed = "";
     const url = await new Promise<string>((resolve, reject) => {
       child.stderr?.setEncoding("utf8");
@@ -33,7 +50,7 @@ export class TestHub {
       child.on("error", reject);
       child.on("exit", (code) => reject(new Error(`the hub ended with ${code}: ${printed}`)));
     });
-    return new TestHub(url, socketPath, child, folder);
+    return new TestHub(url, socketPath, environment, child, folder);
   }
 
   /** Kills the hub, so that it cannot shut down properly. */
@@ -68,14 +85,14 @@ export class Listener {
   ) {}
 
   /** Connects a listener that is closed at the end of the test. */
-  static async connect(test: { after(close: () => void): void }, url: string, answer: (question: AaepEvent) => Answer = () => undefined, languages: readonly string[] = ["en"]): Promise<Listener> {
+  static async connect(test: { after(close: () => void): void }, url: string, answer: (question: AaepEvent) => Answer = () => undefined, languages: readonly string[] = ["en"], capabilities: object = {}): Promise<Listener> {
     const response = await fetch(`${url}/aaep/v1/subscriptions`, {
       method: "POST",
       body: JSON.stringify({
         type: "subscription.request",
         aaep_version: "1.0.0",
         subscriber_id: "person",
-        capabilities: { supports_confirmation_reply: true, supports_clarification_reply: true, languages },
+        capabilities: { supports_confirmation_reply: true, supports_clarification_reply: true, languages, ...capabilities },
         preferences: { verbosity: "detailed" },
       }),
     });
@@ -193,22 +210,36 @@ export class Recording {
     return new Recording(child);
   }
 
+  /** Waits until an event of a type is recorded. */
+  async wait(type: string): Promise<void> {
+    await this.until(() => this.lines.some((line) => line.includes(`"type":"aaep:agent.${type}"`)));
+  }
+
   /** Waits for the end of all recorded sessions, and returns what `sayso validate` says: its exit code and its output. */
   async validate(): Promise<{ code: number | null; output: string }> {
     const count = (pattern: RegExp) => this.lines.filter((line) => pattern.test(line)).length;
-    const isOver = () => {
+    await this.until(() => {
       const started = count(/"type":"aaep:agent\.session\.started"/);
       return started > 0 && started === count(/"type":"aaep:agent\.session\.(completed|errored|cancelled)"/);
-    };
+    });
+    return this.validateSoFar("--sequence", "always");
+  }
+
+  private async until(isTrue: () => boolean): Promise<void> {
     await new Promise<void>((resolve) => {
-      this.onLine = () => isOver() && resolve();
+      this.onLine = () => isTrue() && resolve();
       this.onLine();
     });
+    this.onLine = () => {};
+  }
+
+  /** Ends the recording, even if its sessions are open, and returns what `sayso validate` says of what is recorded. */
+  async validateSoFar(...options: readonly string[]): Promise<{ code: number | null; output: string }> {
     this.child.kill("SIGKILL");
     const folder = mkdtempSync(join(tmpdir(), "sayso-ts-rec-"));
     const file = join(folder, "recording.jsonl");
     writeFileSync(file, `${this.lines.join("\n")}\n`);
-    const validate = spawn(BINARY, ["validate", file, "--sequence", "always"], { stdio: ["ignore", "pipe", "pipe"] });
+    const validate = spawn(BINARY, ["validate", file, ...options], { stdio: ["ignore", "pipe", "pipe"] });
     let output = "";
     validate.stdout.on("data", (text: Buffer) => (output += text.toString()));
     validate.stderr.on("data", (text: Buffer) => (output += text.toString()));

@@ -4,13 +4,15 @@ mod python;
 mod typescript;
 
 use crate::stage::{Plan, StageLane, StageLog, StageResult};
+use crate::test_programs;
 
 /// The part of the stages that `cargo xtask test` runs.
-pub(crate) const REPRESENTATIVE: [&str; 7] = [
+pub(crate) const REPRESENTATIVE: [&str; 8] = [
     "python-core",
     "python-3.10",
     "langchain",
     "openai-agents",
+    "peers",
     "typescript-core",
     "typescript-browser",
     "typescript-ai",
@@ -22,6 +24,13 @@ pub(crate) fn bench_clients(log: &StageLog, is_quick: bool) -> StageResult {
     let calls = if is_quick { "20" } else { "1000" };
     python::bench(log, calls)?;
     typescript::bench(log, calls)
+}
+
+/// Adds a stage that builds the binary, and all stages that need it, or only those with these names. Returns whether all names
+/// are known.
+pub(crate) fn add_build_and_stages(plan: &mut Plan<'_>, only: &[&str]) -> bool {
+    plan.add("build", StageLane::Compile, &[], |log| test_programs::sayso_binary(log).map(drop));
+    add_stages(plan, only, StageLane::Compile, &["build"])
 }
 
 /// Adds all stages, or only those with these names. Returns whether all names are known.

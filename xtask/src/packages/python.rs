@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::stage::{Plan, StageLane, StageLog, StageOutcome, StageResult, root, succeeds, target_folder};
+use crate::test_programs;
 
 /// An environment, and the adapters that are tested in it.
 struct Environment {
@@ -23,7 +24,11 @@ const ENVIRONMENTS: [Environment; 13] = [
         modules: &["langchain", "langgraph"],
         adapters: "langchain,langchain_blocking,langgraph,langgraph_blocking",
     },
-    Environment { name: "openai-agents", modules: &["openai_agents"], adapters: "openai_agents" },
+    Environment {
+        name: "openai-agents",
+        modules: &["openai_agents"],
+        adapters: "openai_agents,openai_agents_hooks",
+    },
     Environment { name: "anthropic", modules: &["anthropic"], adapters: "anthropic,anthropic_blocking" },
     Environment {
         name: "openai",
@@ -99,17 +104,15 @@ pub(super) fn add_stages(
 /// Runs the benchmark of the client with this number of calls.
 pub(super) fn bench(log: &StageLog, calls: &str) -> StageResult {
     let folder = install(log, CORE)?;
-    log.run(
-        python(&folder)
-            .args(["benches/bench_client.py", calls])
-            .env("SAYSO_BIN", target_folder().join("release/sayso")),
-    )?;
+    let binary = target_folder().join("release/sayso");
+    log.run(python_with_hub(&folder, &binary).args(["benches/bench_client.py", calls]))?;
     Ok(().into())
 }
 
 fn test_core(log: &StageLog) -> StageResult {
     let folder = install(log, CORE)?;
-    let run = |arguments: &[&str]| log.run(python(&folder).args(["-m"]).args(arguments));
+    let binary = test_programs::sayso_binary(log)?;
+    let run = |arguments: &[&str]| log.run(python_with_hub(&folder, &binary).arg("-m").args(arguments));
     run(&["ruff", "check", "src", "tests", "examples", "scripts"])?;
     run(&["mypy"])?;
     run(&["pytest", "-q", "tests", "--ignore=tests/adapters", "--ignore=tests/peers"])?;
@@ -122,13 +125,8 @@ fn test_version(log: &StageLog, name: &str, version: &str) -> StageResult {
         return Ok(StageOutcome::Skipped(format!("Python {version} is not installed")));
     };
     let folder = install_with(log, &interpreter, name, VERSION_PINS)?;
-    log.run(python(&folder).args([
-        "-m",
-        "pytest",
-        "-q",
-        "tests/test_contract.py",
-        "tests/test_fallback.py",
-    ]))?;
+    let arguments = ["-m", "pytest", "-q", "tests/test_contract.py", "tests/test_fallback.py"];
+    log.run(python_with_hub(&folder, &test_programs::sayso_binary(log)?).args(arguments))?;
     Ok(().into())
 }
 
@@ -197,13 +195,15 @@ fn test_adapters(log: &StageLog, environment: &Environment) -> StageResult {
     let install_extras = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"];
     log.run(python(&folder).args(install_extras).arg(format!("sayso[{extras}]")))?;
     let arguments = ["-m", "pytest", "-q", "tests/adapters", "tests/test_examples.py"];
-    log.run(python(&folder).args(arguments).env("TEST_ADAPTER", environment.adapters))?;
+    let binary = test_programs::sayso_binary(log)?;
+    log.run(python_with_hub(&folder, &binary).args(arguments).env("TEST_ADAPTER", environment.adapters))?;
     Ok(().into())
 }
 
 fn test_peers(log: &StageLog) -> StageResult {
     let folder = install(log, PEERS)?;
-    log.run(python(&folder).args(["-m", "pytest", "-q", "tests/peers"]))?;
+    let binary = test_programs::sayso_binary(log)?;
+    log.run(python_with_hub(&folder, &binary).args(["-m", "pytest", "-q", "tests/peers"]))?;
     Ok(().into())
 }
 
@@ -211,6 +211,13 @@ fn test_peers(log: &StageLog) -> StageResult {
 fn python(folder: &Path) -> Command {
     let mut command = Command::new(folder.join("bin/python"));
     command.current_dir(root().join("python"));
+    command
+}
+
+/// Returns the Python of an environment, for tests that run this binary as the hub.
+fn python_with_hub(folder: &Path, binary: &Path) -> Command {
+    let mut command = python(folder);
+    command.env("SAYSO_BIN", binary);
     command
 }
 
@@ -224,16 +231,24 @@ fn install_with(log: &StageLog, interpreter: &Path, name: &str, pins: &str) -> R
     let pins = root().join(format!("python/requirements/{pins}.txt"));
     let folder = root().join("target/packages/python").join(name);
     let install_error = |error: std::io::Error| format!("cannot create the environment {name}: {error}");
-    let wanted = std::fs::read_to_string(&pins).map_err(install_error)?;
-    let marker = folder.join("installed");
-    if std::fs::read_to_string(&marker).is_ok_and(|installed| installed == wanted) {
-        return Ok(folder);
-    }
-    log.run(Command::new(interpreter).args(["-m", "venv", "--clear"]).arg(&folder))?;
     let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    log.run(python(&folder).args(pip).arg("-r").arg(&pins))?;
-    log.run(python(&folder).args(pip).args(["--editable", "."]))?;
-    std::fs::write(marker, wanted).map_err(install_error)?;
+    let install_if_changed = |marker: &str, source: &Path, install: &dyn Fn() -> Result<(), String>| {
+        let wanted = std::fs::read_to_string(source).map_err(install_error)?;
+        let marker = folder.join(marker);
+        if std::fs::read_to_string(&marker).is_ok_and(|installed| installed == wanted) {
+            return Ok(());
+        }
+        install()?;
+        std::fs::write(marker, wanted).map_err(install_error)
+    };
+    install_if_changed("installed", &pins, &|| {
+        log.run(Command::new(interpreter).args(["-m", "venv", "--clear"]).arg(&folder))?;
+        log.run(python(&folder).args(pip).arg("-r").arg(&pins))
+    })?;
+    // The package's source is used in place, but what it requires is copied from this file.
+    install_if_changed("project", &root().join("python/pyproject.toml"), &|| {
+        log.run(python(&folder).args(pip).args(["--editable", "."]))
+    })?;
     Ok(folder)
 }
 
@@ -265,6 +280,13 @@ mod tests {
                 assert!(!line.contains("==") || next.starts_with("    --hash=sha256:"), "{name}: {line}");
             }
         }
+    }
+
+    #[test]
+    fn the_tests_run_the_binary_that_was_built() {
+        let command = python_with_hub(Path::new("environment"), Path::new("elsewhere/debug/sayso"));
+        let variable = command.get_envs().find(|(name, _)| *name == "SAYSO_BIN");
+        assert_eq!(variable.and_then(|(_, value)| value), Some("elsewhere/debug/sayso".as_ref()));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::process::Command;
 use crate::stage::{
     Plan, StageLane, StageLog, StageOutcome, StageResult, command, root, succeeds, target_folder,
 };
+use crate::test_programs;
 
 /// The stage of the package's own tests: types, contract suite, redaction, `npm pack` and README.
 const CORE: &str = "typescript-core";
@@ -62,9 +63,7 @@ pub(super) fn bench(log: &StageLog, calls: &str) -> StageResult {
 
 fn test_core(log: &StageLog) -> StageResult {
     build(log)?;
-    // The runtimes contain a Node that runs the examples.
-    log.run(npm().args(["run", "setup:runtimes"]))?;
-    log.run(npm().arg("test"))?;
+    log.run(npm_with_hub(log)?.arg("test"))?;
     Ok(().into())
 }
 
@@ -73,21 +72,21 @@ fn test_browser(log: &StageLog) -> StageResult {
         return Ok(StageOutcome::Skipped("Chromium is not installed".to_owned()));
     }
     build(log)?;
-    log.run(npm().args(["run", "test:browser"]))?;
+    log.run(npm_with_hub(log)?.args(["run", "test:browser"]))?;
     Ok(().into())
 }
 
 fn test_runtimes(log: &StageLog) -> StageResult {
     build(log)?;
     log.run(npm().args(["run", "setup:runtimes"]))?;
-    log.run(npm().args(["run", "test:runtimes"]))?;
+    log.run(npm_with_hub(log)?.args(["run", "test:runtimes"]))?;
     Ok(().into())
 }
 
 fn test_framework(log: &StageLog, name: &str) -> StageResult {
     build(log)?;
     log.run(npm().args(["run", "setup:frameworks", "--", name]))?;
-    log.run(npm().args(["run", "test:frameworks", "--", name]))?;
+    log.run(npm_with_hub(log)?.args(["run", "test:frameworks", "--", name]))?;
     Ok(().into())
 }
 
@@ -98,9 +97,16 @@ fn build(log: &StageLog) -> Result<(), String> {
     log.run(npm().args(["run", "types"]))
 }
 
-/// Returns npm in the folder of the package. The tests run the binary of the debug build.
+/// Returns npm in the folder of the package.
 fn npm() -> Command {
     let mut npm = command("npm");
-    npm.current_dir(root().join("typescript")).env("TEST_SAYSO_BINARY", target_folder().join("debug/sayso"));
+    npm.current_dir(root().join("typescript"));
     npm
+}
+
+/// Returns npm for tests that run a hub.
+fn npm_with_hub(log: &StageLog) -> Result<Command, String> {
+    let mut npm = npm();
+    npm.env("TEST_SAYSO_BINARY", test_programs::sayso_binary(log)?);
+    Ok(npm)
 }
