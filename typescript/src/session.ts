@@ -451,7 +451,7 @@ export class Session {
   /** Ends the session: the task is done. */
   complete(text: Text = "Done.", options: Completion = {}): Promise<void> {
     const { calls, startedAt } = this.#settings.activity;
-    const event: Params = { type: "aaep:agent.session.completed", duration_ms: Date.now() - startedAt, tool_invocations_count: calls };
+    const event: Params = { type: "aaep:agent.session.completed", duration_ms: Math.max(0, Date.now() - startedAt), tool_invocations_count: calls };
     const summary = this.#text(text);
     summary.writeSummaries(event);
     summary.writeOther(event, "output_summary", this.#optionalText(options.outputSummary));

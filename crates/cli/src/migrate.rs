@@ -88,10 +88,17 @@ mod with_postgres {
             })
         }
 
-        /// Whether the database has everything that this move copies.
+        /// Whether the database has everything that this move copies, and its standbys have confirmed it.
         fn is_stored(&self, database: &PostgresDatabase) -> Result<bool, JournalError> {
-            let stored = SharedTexts::new(database).read(MOVE_TEXT, None)?;
-            Ok(stored.is_some_and(|stored| stored.content == self.id))
+            let mut texts = SharedTexts::new(database);
+            while let Some(stored) = texts.read(MOVE_TEXT, None)?.filter(|stored| stored.content == self.id) {
+                // The earlier attempt may have ended while it waited for a standby. A standby that confirms this change has
+                // everything before it, too.
+                if texts.replace(MOVE_TEXT, &self.id, Some(stored.version))? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
         }
     }
 

@@ -135,7 +135,7 @@ export class AnnouncementQueue {
     const { announcement, endsAt } = this.#current;
     if (announcement === undefined || now >= endsAt || !(announcement.isAgentText || announcement.critical) || announcement.questionToken !== undefined) return;
     const at = announcement.critical ? this.#waiting.findLastIndex((waiting) => waiting.critical) + 1 : this.#waiting.findLastIndex((waiting) => waiting.critical || waiting.isRepeated) + 1;
-    this.#waiting.splice(at, 0, { ...(announcement.named ?? announcement), isRepeated: true });
+    this.#waiting.splice(at, 0, { ...(announcement.named ?? announcement), isRepeated: true, cutsOff: undefined });
   }
 
   /** Makes an announcement the current one for as long as a screen reader needs to speak it. */

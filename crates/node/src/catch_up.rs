@@ -6,13 +6,13 @@
 //! not adopted.
 
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use asp::message::{AuthenticatedMessage, Authenticator, Body, PinnedCards};
 use asp::session::{IncomingMessage, ReceiverChecks, Transition};
 use asp::state_machine::State;
-use asp::{LEAVING_RESERVE_BYTES, MessageId, RejectCode, StoredStep};
+use asp::{AgentUri, LEAVING_RESERVE_BYTES, MessageId, RejectCode, StoredStep};
 use seal::Digest;
 use seal::json::Tape;
 use wire::unix_now;
@@ -23,16 +23,46 @@ use crate::node::Node;
 use crate::peer_client::PeerError;
 use crate::records::SessionRecord;
 use crate::session::{RefusalNotice, SessionHandle, SessionState};
+use crate::trust_events::MAX_MESSAGE_AGE_MS;
 
 /// How long a peer waits before it sends a message again that this node cannot handle before it has caught up.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
+/// How long one attempt to catch up may take.
+const MAX_DURATION: Duration = Duration::from_mins(1);
+/// Maximum number of sessions that catch up at the same time, each with another peer.
+const MAX_CATCH_UPS: usize = 8;
+
+/// The peers with which a session catches up now. One peer cannot take the places of the others.
+#[derive(Debug, Default)]
+pub(crate) struct CatchUps(Mutex<HashSet<AgentUri>>);
+
+/// A place among the [`CatchUps`], until it is dropped.
+struct CatchUpPlace<'c> {
+    catch_ups: &'c CatchUps,
+    peer: AgentUri,
+}
+
+impl CatchUps {
+    /// Takes a place. Returns `None` if a session with this peer catches up already, or too many others do.
+    fn begin(&self, peer: &AgentUri) -> Option<CatchUpPlace<'_>> {
+        let mut peers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_place = peers.len() < MAX_CATCH_UPS && peers.insert(peer.clone());
+        has_place.then(|| CatchUpPlace { catch_ups: self, peer: peer.clone() })
+    }
+}
+
+impl Drop for CatchUpPlace<'_> {
+    fn drop(&mut self) {
+        self.catch_ups.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.peer);
+    }
+}
 
 /// What is known about the messages of a peer's chain while this node catches up.
 struct CatchUp {
     /// The hash of the message up to which the node catches up.
     target: Digest,
-    /// Our messages that this node has sent and no longer has, because they were rolled back.
-    rolled_back: HashSet<MessageId>,
+    /// When this attempt ends.
+    deadline: Instant,
     /// A message that one of our own messages follows.
     confirmed: Option<Digest>,
     /// A message that no message of ours follows.
@@ -57,6 +87,8 @@ struct Adoption {
     /// Our messages that are not in the peer's chain.
     superseded: Vec<Body>,
     received: Vec<asp::Performative>,
+    /// Our messages that this node has sent and no longer has, because they were rolled back.
+    rolled_back: HashSet<MessageId>,
 }
 
 impl Node {
@@ -67,16 +99,21 @@ impl Node {
         handle: &Arc<SessionHandle>,
         target: Digest,
     ) -> Result<bool, NodeError> {
+        let before = {
+            let state = self.lock(handle).await?;
+            if has_hash(&state, &target) {
+                return Ok(true);
+            }
+            if state.state().is_terminal() {
+                return Ok(false);
+            }
+            state.message_count()
+        };
         let busy = || NodeError::catching_up("the node is already fetching them", Duration::from_secs(1));
         let _session = handle.catching_up.try_lock().map_err(|_| busy())?;
-        let _fetch = self.catch_ups.try_acquire().map_err(|_| busy())?;
-        let before = self.lock(handle).await?.message_count();
-        let mut catch_up = CatchUp {
-            target,
-            rolled_back: self.rolled_back_messages(handle).await?,
-            confirmed: None,
-            unconfirmed: None,
-        };
+        let _of_peer = self.catch_ups.begin(handle.info.peer.agent_id()).ok_or_else(busy)?;
+        let deadline = Instant::now() + MAX_DURATION;
+        let mut catch_up = CatchUp { target, deadline, confirmed: None, unconfirmed: None };
         let result = self.catch_up_by_pages(handle, &mut catch_up).await;
         let mut state = self.lock(handle).await?;
         let adopted = state.message_count().saturating_sub(before);
@@ -108,7 +145,7 @@ impl Node {
                 }
                 state.settled_count()
             };
-            let page = self.fetch_page(handle, position).await?;
+            let page = self.fetch_page(handle, position, catch_up.deadline).await?;
             if page.is_empty() {
                 return Ok(false);
             }
@@ -123,7 +160,8 @@ impl Node {
                 PageOutcome::Adopted => {}
                 PageOutcome::NeedsConfirmation(hash) => {
                     let last = page.last().map_or(hash, |message| message.hash);
-                    if self.is_confirmed_later(handle, position + page.len(), last).await? {
+                    if self.is_confirmed_later(handle, position + page.len(), last, catch_up.deadline).await?
+                    {
                         catch_up.confirmed = Some(hash);
                     } else {
                         catch_up.unconfirmed = Some(hash);
@@ -143,8 +181,12 @@ impl Node {
         &self,
         handle: &SessionHandle,
         position: usize,
+        deadline: Instant,
     ) -> Result<Vec<AuthenticatedMessage>, NodeError> {
         let peer = &handle.info.peer;
+        if Instant::now() >= deadline {
+            return Err(NodeError::catching_up("it takes too long", RETRY_AFTER));
+        }
         if self.is_revoked(peer) {
             return Err(NodeError::catching_up("the card of the other side is revoked", RETRY_AFTER));
         }
@@ -180,11 +222,12 @@ impl Node {
         handle: &SessionHandle,
         mut position: usize,
         mut last: Digest,
+        deadline: Instant,
     ) -> Result<bool, NodeError> {
         let limits = &self.config.limits.session;
         let mut bytes_left = limits.max_session_bytes.saturating_add(LEAVING_RESERVE_BYTES);
         while position < limits.max_messages && bytes_left > 0 {
-            let page = self.fetch_page(handle, position).await?;
+            let page = self.fetch_page(handle, position, deadline).await?;
             if page.first().is_none_or(|first| first.envelope.integrity.previous_hash != last) {
                 return Ok(false);
             }
@@ -212,10 +255,12 @@ impl Node {
         };
         let confirmed_count = page.iter().rposition(is_confirming).map_or(0, |index| index + 1);
         let mut adoption = Adoption::default();
+        if page.iter().any(|message| is_own(handle, message)) {
+            adoption.rolled_back = self.rolled_back_messages(handle, state).await?;
+        }
         let mut outcome = PageOutcome::Adopted;
         for (index, message) in page.iter().enumerate() {
-            let stopped =
-                self.adopt(handle, state, message, index < confirmed_count, catch_up, &mut adoption);
+            let stopped = self.adopt(handle, state, message, index < confirmed_count, &mut adoption);
             if let Err(reason) = stopped {
                 let is_undecided = !is_own(handle, message)
                     && index >= confirmed_count
@@ -235,7 +280,7 @@ impl Node {
         if adoption.steps.is_empty() {
             return Ok(outcome);
         }
-        let Adoption { steps, transitions, superseded, received } = adoption;
+        let Adoption { steps, transitions, superseded, received, .. } = adoption;
         // The effects of these messages on trust and money were lost with them.
         let node_records = self.effects_until_end(&handle.info, state, &transitions, unix_now());
         let records = steps.into_iter().map(SessionRecord::Step).collect();
@@ -257,14 +302,14 @@ impl Node {
         Ok(outcome)
     }
 
-    /// Adopts one message in memory, or returns why that is not possible. Then it has changed nothing.
+    /// Adopts one message in memory, or returns why that is not possible. Then it may have rolled back our unsettled messages, which the
+    /// peer's chain does not contain.
     fn adopt(
         &self,
         handle: &SessionHandle,
         state: &mut SessionState,
         message: &AuthenticatedMessage,
         is_confirmed: bool,
-        catch_up: &CatchUp,
         adoption: &mut Adoption,
     ) -> Result<(), String> {
         let (id, text) = (message.envelope.message_id, message.text.clone());
@@ -288,13 +333,13 @@ impl Node {
             let bodies = state.unsettled_bodies();
             take_over(state, step, ReceiverChecks::PASSED)?;
             adoption.superseded.extend(bodies);
-            return self.adopt(handle, state, message, is_confirmed, catch_up, adoption);
+            return self.adopt(handle, state, message, is_confirmed, adoption);
         }
         if message.envelope.integrity.previous_hash != state.head() {
             return Err("the other side's messages do not continue ours".to_owned());
         }
         if is_own(handle, message) {
-            if catch_up.rolled_back.contains(&id) {
+            if adoption.rolled_back.contains(&id) {
                 return Err(format!("our message {id} was rolled back"));
             }
             take_over(state, StoredStep::Sent { text }, ReceiverChecks::PASSED)?;
@@ -320,6 +365,10 @@ impl Node {
         message: &AuthenticatedMessage,
     ) -> Result<ReceiverChecks, String> {
         let envelope = &message.envelope;
+        // A message from the future would make each message of ours too old for the chain.
+        if envelope.timestamp.unix_millis().millis_since(unix_now()) > MAX_MESSAGE_AGE_MS {
+            return Err(format!("the message {} has a time in the future", envelope.message_id));
+        }
         let record = state.participant.record().ok_or("there is no session")?;
         if !record.has_room_for(message, handle.info.role.other()) {
             return Err("the session has reached its size limit".to_owned());
@@ -348,9 +397,12 @@ impl Node {
     }
 
     /// Returns our messages that the node has sent and that are no longer in our chain.
-    async fn rolled_back_messages(&self, handle: &SessionHandle) -> Result<HashSet<MessageId>, NodeError> {
+    async fn rolled_back_messages(
+        &self,
+        handle: &SessionHandle,
+        state: &SessionState,
+    ) -> Result<HashSet<MessageId>, NodeError> {
         let stored = self.journal.read(handle.info.id).await?.ok_or(NodeError::UnknownSession)?;
-        let state = self.lock(handle).await?;
         let sent = stored.records.iter().filter_map(|record| match record {
             SessionRecord::Step(StoredStep::Sent { text }) => message_id_of(text),
             _ => None,

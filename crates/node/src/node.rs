@@ -14,6 +14,7 @@ use wire::unix_now;
 
 use crate::NodeError;
 use crate::address_limiter::AddressLimiter;
+use crate::catch_up::CatchUps;
 use crate::dpop::ProofVerifier;
 use crate::ended_sessions::EndedSessionCache;
 use crate::identity::Identity;
@@ -31,8 +32,6 @@ use crate::view::describe_ended;
 
 /// Maximum number of cards that are fetched at the same time for agents that are not pinned.
 const MAX_CARD_FETCHES: usize = 8;
-/// Maximum number of sessions that fetch the messages that they have lost at the same time.
-const MAX_CATCH_UPS: usize = 8;
 /// Maximum number of ended sessions that are rebuilt at the same time. It is 1 because rebuilding takes processor time from
 /// open sessions.
 const MAX_REBUILDS: usize = 1;
@@ -82,7 +81,7 @@ pub struct Node {
     /// Limits how many cards of unknown agents are fetched at the same time.
     pub(crate) card_fetches: Semaphore,
     /// Limits how many sessions fetch the messages that they have lost at the same time.
-    pub(crate) catch_ups: Semaphore,
+    pub(crate) catch_ups: CatchUps,
     /// Notified after a trial call to a peer that did not answer, for sessions that wait for its circuit breaker.
     pub(crate) contact_made: Notify,
     /// Limits how many cards are registered.
@@ -131,7 +130,7 @@ impl Node {
             person,
             timers: Timers::default(),
             card_fetches: Semaphore::new(MAX_CARD_FETCHES),
-            catch_ups: Semaphore::new(MAX_CATCH_UPS),
+            catch_ups: CatchUps::default(),
             contact_made: Notify::new(),
             registrations: AddressLimiter::default(),
             counters: NodeCounters::default(),

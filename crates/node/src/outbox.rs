@@ -192,7 +192,16 @@ impl Node {
         self.finish_change(handle, &mut state).await?;
         drop(state);
         // Without the messages that this node has lost, the peer would refuse each of our messages.
-        Ok(!has_lost_messages || self.catch_up_until_done(handle, peer_head).await?)
+        if has_lost_messages && !self.catch_up_until_done(handle, peer_head).await? {
+            // The peer may have rolled back the message at its head.
+            let mut state = self.lock(handle).await?;
+            if !state.state().is_terminal() {
+                self.advance(handle, &mut state).await?;
+                self.finish_change(handle, &mut state).await?;
+            }
+            return Ok(false);
+        }
+        Ok(true)
     }
 
     /// Fetches the messages that this node has lost, and tries again while the peer does not answer and the session is open. Returns

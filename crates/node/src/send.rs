@@ -193,14 +193,23 @@ impl Node {
             if state.consent.is_some() {
                 return Err(NodeError::AwaitingConsent);
             }
-            return self.ask_for_consent(handle, state, body, extras).await;
+            let asked = self.ask_for_consent(handle, state, body, extras).await;
+            return asked.inspect_err(|_| self.forget_unused_promise(handle, state));
         }
         let is_escalation = matches!(body, Body::Escalate(_));
-        let outcome = self.send_message(handle, state, body, extras).await?;
+        let sent = self.send_message(handle, state, body, extras).await;
+        let outcome = sent.inspect_err(|_| self.forget_unused_promise(handle, state))?;
         if is_escalation {
             self.ask_about_escalation(handle, state).await;
         }
         Ok(outcome)
+    }
+
+    /// Frees the money that was reserved for a commitment which our agent has not accepted after all.
+    fn forget_unused_promise(&self, handle: &SessionHandle, state: &SessionState) {
+        if state.state() == State::Agreeing && state.consent.is_none() {
+            self.peers().escrow.forget_promise(handle.info.id);
+        }
     }
 
     /// Signs, stores and delivers a message.

@@ -13,7 +13,7 @@ use crate::records::SessionInfo;
 
 /// A response whose message is older than this was fetched later, so that its own timestamp says when it was sent. A message that
 /// arrives on its own cannot be older, because it would be refused.
-const MAX_MESSAGE_AGE_MS: i64 = asp::MAX_CLOCK_SKEW_SECONDS.cast_signed() * 1000;
+pub(crate) const MAX_MESSAGE_AGE_MS: i64 = asp::MAX_CLOCK_SKEW_SECONDS.cast_signed() * 1000;
 
 /// Returns the events that follow from transitions that can no longer be rolled back. `entries` are the ledger entries that follow
 /// from the same transitions, and `is_settled` says whether the peer has stored one of our messages.
@@ -37,9 +37,11 @@ pub(crate) fn of_effects(
             Effect::ResponseReceived { awaited_by, limit_ms, due_at, answered_at }
                 if *awaited_by == info.role =>
             {
-                let received_at =
-                    if now.millis_since(*answered_at) > MAX_MESSAGE_AGE_MS { *answered_at } else { now };
-                let delay_ms = due_at.map_or(0, |due_at| received_at.millis_since(due_at));
+                if now.millis_since(*answered_at) > MAX_MESSAGE_AGE_MS {
+                    // It was fetched later. Its sender chose its time, so nothing shows when it was sent.
+                    continue;
+                }
+                let delay_ms = due_at.map_or(0, |due_at| now.millis_since(due_at));
                 let to_u64 = |millis: i64| u64::try_from(millis).unwrap_or(0);
                 events.push(TrustEventKind::MessageAnswered {
                     response_ms: to_u64(limit_ms.saturating_add(delay_ms)),

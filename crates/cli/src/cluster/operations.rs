@@ -66,7 +66,7 @@ fn drain(arguments: &DrainArgs) -> Result<ExitStatus, CommandError> {
         let owned = owned_by(&table, &arguments.node);
         if owned == 0 {
             print_stderr(&format!(
-                "The node {:?} owns no shard. Its process ends within a few seconds.",
+                "The node {:?} owns no shard. Its process ends after its cluster_drain_delay.",
                 arguments.node
             ));
             return Ok(ExitStatus::Success);

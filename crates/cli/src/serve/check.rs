@@ -132,8 +132,11 @@ fn unix_socket_problem(config: &Config) -> Option<String> {
     };
     let problem =
         |error: &Error| format!("cannot listen on {}: {}", path.display(), describe_io_error(error));
-    if let Err(error) = UnixSocket::check(&path) {
-        return Some(problem(&error));
+    match UnixSocket::check(&path) {
+        // The hub may be running while its configuration is checked.
+        Err(error) if error.kind() == ErrorKind::AddrInUse => return None,
+        Err(error) => return Some(problem(&error)),
+        Ok(_) => {}
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match folder.metadata() {

@@ -107,6 +107,10 @@ impl NodeShards {
             }
         };
         let _ = tokio::time::timeout(DRAIN_TIMEOUT, drained).await;
+        if !self.has_other_nodes() {
+            // No load balancer can send the requests to another node.
+            return;
+        }
         let follow_shards = async {
             while self.next_event().await.is_some() {}
             std::future::pending::<()>().await;
@@ -125,15 +129,20 @@ impl NodeShards {
         let _ = tokio::time::timeout(LEAVE_TIMEOUT, left).await;
     }
 
+    /// Whether another node can take shards.
+    fn has_other_nodes(&self) -> bool {
+        self.table.borrow().nodes.iter().any(|node| node.name != self.name && node.can_own())
+    }
+
     /// Whether every shard runs on another node or, if there is no other node, none runs here.
     fn has_given_all_away(&self) -> bool {
+        let has_others = self.has_other_nodes();
         let table = self.table.borrow();
         let is_elsewhere = |entry: &cluster::ShardEntry| {
             !entry.is_free() && entry.owner.as_ref().is_some_and(|owner| owner.name != self.name)
         };
         let is_here =
             |entry: &cluster::ShardEntry| entry.owner.as_ref().is_some_and(|owner| owner.name == self.name);
-        let has_others = table.nodes.iter().any(|node| node.name != self.name && node.can_own());
         if has_others { table.shards.iter().all(is_elsewhere) } else { !table.shards.iter().any(is_here) }
     }
 

@@ -221,8 +221,8 @@ fn check_reports_problems_of_the_socket_and_of_the_keys() {
     // A hub has created its keys and its socket.
     let socket = path("hub.sock");
     let mut hub = HubProcess::start(&["--listen", "127.0.0.1:0", "--data", &data, "--unix", &socket]);
-    let in_use = check(&["--memory", "--unix", &socket]);
-    assert!(in_use.contains("cannot listen on") && in_use.contains("already in use"), "{in_use}");
+    // A configuration can be checked while the hub runs.
+    assert_eq!(check(&["--memory", "--unix", &socket]), "");
     assert_eq!(hub.stop(), 0);
     assert_eq!(check(&["--data", &data, "--unix", &socket]), "");
 

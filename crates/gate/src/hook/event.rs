@@ -297,15 +297,14 @@ fn project_folder(harness: Harness, root: &JsonValue<'_>) -> Option<String> {
     match harness {
         // Claude Code keeps the folder that one command changes to for the next one.
         Harness::Claude => std::env::var("CLAUDE_PROJECT_DIR").ok(),
-        // The event has the folder of the command, which the model chooses. The hook is started in the folder of the session.
-        Harness::Codex => std::env::current_dir().ok()?.into_os_string().into_string().ok(),
         // The event has the folder of the session. A call in another folder has an argument that says so.
         Harness::Gemini | Harness::OpenCode => first_text(root, &["cwd"]),
         Harness::Cursor if first_text(root, &["cwd"]).is_some_and(|folder| !folder.is_empty()) => {
             Some(root.member("workspace_roots")?.items().next()?.text()?.into_owned())
         }
-        // A terminal keeps its folder, which the event does not have.
-        Harness::Cursor | Harness::VsCode => None,
+        // Only some versions of Codex write the folder that the model chose for the command into the event. The terminals of the
+        // others keep their folder, which the event does not have.
+        Harness::Codex | Harness::Cursor | Harness::VsCode => None,
     }
 }
 

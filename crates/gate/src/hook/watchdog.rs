@@ -25,6 +25,9 @@ const KILL_MARGIN: Duration = Duration::from_secs(1);
 #[cfg(target_os = "linux")]
 const TIMER_MARGIN: Duration = Duration::from_secs(2);
 
+/// The programs that a harness starts a command line with.
+const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "fish"];
+
 /// Makes the kernel kill this process if it still runs after its deadline, even if it is suspended then. Without such a timer, the
 /// other watchdog remains.
 pub(super) fn arm_kill_timer(deadline: Instant) {
@@ -68,8 +71,18 @@ pub(super) fn start(command: &[OsString], harness: Harness, deadline: Instant) -
 /// have suspended it.
 fn is_shell_of_hook(process: u32, harness: Harness) -> bool {
     let line = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-    let line = String::from_utf8_lossy(&line);
-    line.contains("sayso") && line.contains(&format!(" hook {}", harness.name()))
+    is_hook_command(&String::from_utf8_lossy(&line), harness)
+}
+
+/// Whether the arguments of a process, each followed by a zero byte, are those of a shell that runs the command line of a hook.
+fn is_hook_command(arguments: &str, harness: Harness) -> bool {
+    let mut arguments = arguments.split('\0');
+    let program = arguments.next().and_then(|program| program.rsplit('/').next()).unwrap_or_default();
+    let is_command_option = |option: &str| option.starts_with('-') && option.contains('c');
+    let command = arguments.skip_while(|argument| !is_command_option(argument)).nth(1).unwrap_or_default();
+    SHELLS.contains(&program)
+        && command.contains("sayso")
+        && command.contains(&format!(" hook {}", harness.name()))
 }
 
 /// Kills the hook when `time_left` has passed, and resumes the shell that started it. Returns earlier if both have ended. Standard
@@ -133,4 +146,24 @@ impl Shell {
     }
 
     fn resume_at(self, _deadline: Instant) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_shell_with_the_command_of_a_hook_is_resumed() {
+        let is_shell = |arguments: &[&str]| is_hook_command(&(arguments.join("\0") + "\0"), Harness::Codex);
+        let command = "/usr/bin/sayso hook codex --gate risky || sh -c 'exit 2'";
+        assert!(is_shell(&["/bin/bash", "-c", command]));
+        assert!(is_shell(&["zsh", "-l", "-c", command]));
+        assert!(is_shell(&["sh", "-lc", command]));
+        // The harness itself, which a person may have suspended.
+        assert!(!is_shell(&["codex", "exec", "why does sayso hook codex ask?"]));
+        assert!(!is_shell(&["codex", "-c", "why does sayso hook codex ask?"]));
+        assert!(!is_shell(&["bash", "-c", "sayso hook gemini"]));
+        assert!(!is_shell(&["bash", "sayso hook codex"]));
+        assert!(!is_shell(&[]));
+    }
 }

@@ -100,7 +100,7 @@ pub(crate) fn inspect(harness: Harness, text: &str) -> Result<HookState, String>
             if event.is_gate && event.name != "PermissionRequest" && is_too_short(harness, &hook, &words) {
                 state.too_short.push(event.name.to_owned());
             }
-            state.gate = words.iter().skip_while(|word| *word != "--gate").nth(1).cloned();
+            state.gate = option_value(&words, "--gate").map(str::to_owned);
             if let Some(program) = words.into_iter().next()
                 && !state.programs.contains(&program)
             {
@@ -118,14 +118,21 @@ fn is_too_short(harness: Harness, hook: &Json, words: &[String]) -> bool {
         Harness::Gemini => 1000,
         _ => return false,
     };
-    let given = words.iter().skip_while(|word| *word != "--deadline").nth(1);
-    let deadline = given.and_then(|seconds| seconds.parse().ok());
-    let deadline = deadline.unwrap_or_else(|| harness.default_deadline().as_secs());
+    let deadline = option_value(words, "--deadline").and_then(|seconds| seconds.parse().ok());
+    let deadline: u64 = deadline.unwrap_or_else(|| harness.default_deadline().as_secs());
     let timeout = match hook.member("timeout") {
         Some(Json::Number(number)) => number.parse().unwrap_or(0),
         _ => 0,
     };
-    timeout < (deadline + ANSWER_SECONDS) * second
+    timeout < deadline.saturating_add(ANSWER_SECONDS).saturating_mul(second)
+}
+
+/// Returns the value of an option, in the form `--option value` or `--option=value`.
+fn option_value<'w>(words: &'w [String], option: &str) -> Option<&'w str> {
+    words.iter().enumerate().find_map(|(index, word)| {
+        let rest = word.strip_prefix(option)?;
+        if rest.is_empty() { words.get(index + 1).map(String::as_str) } else { rest.strip_prefix('=') }
+    })
 }
 
 /// Returns whether an administrator's settings for Claude Code forbid users' hooks.

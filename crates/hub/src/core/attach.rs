@@ -27,8 +27,14 @@ use crate::{ListenerId, Principal, ResumeCursor, Scope, Shard};
 /// A replay starts this many events before the resume position, to recreate text that was held back or merged there.
 const REPLAY_LOOKBACK_EVENTS: u64 = 256;
 
-/// Number of events that a replay reads from the journal at a time. Each can have more than 1 MiB.
-const REPLAY_PAGE_EVENTS: usize = 16;
+/// Number of events that a replay reads from the journal first. Each can have more than 1 MiB.
+const FIRST_REPLAY_PAGE_EVENTS: usize = 16;
+
+/// Number of events that it reads at a time after a page of small events. In a database, each page costs a round trip.
+const REPLAY_PAGE_EVENTS: usize = 256;
+
+/// The average size of small events, in bytes.
+const SMALL_EVENT_BYTES: usize = 8 * 1024;
 
 /// A period of a subscription: the last log position of the period, and the terms that applied in it.
 pub(super) type TermsPeriod = (u64, Arc<ShapingTerms>);
@@ -178,7 +184,11 @@ impl Core {
             // matter when the group was created.
             if !is_time_dependent(&shaping_terms) && !self.delivery_groups.contains(&shaping_terms, &scope) {
                 let from = self.last_position.saturating_sub(REPLAY_LOOKBACK_EVENTS);
-                self.replay_log(from, &mut shaper, &[(u64::MAX, shaping_terms.clone())], &scope, context);
+                let periods = [(u64::MAX, shaping_terms.clone())];
+                if self.replay_log(from, &mut shaper, &periods, &scope, context).is_none() {
+                    // The shaper holds text from before the events that it has not read.
+                    shaper = new_shaper(&shaping_terms, self.limits.shaping);
+                }
             }
             self.snapshot_frames(&subscription, last_event_id.as_deref(), &shaping_terms, &scope, context)
         });
@@ -295,11 +305,15 @@ impl Core {
         let (mut shaped_events, mut is_complete) = (Vec::new(), true);
         let mut people = HashMap::new();
         let (mut after, mut bytes) = (from, 0);
+        let mut page_events = FIRST_REPLAY_PAGE_EVENTS;
         while after < self.last_position {
             let left = usize::try_from(self.last_position - after).unwrap_or(usize::MAX);
-            let page = self.journal.events(Position::new(after), left.min(REPLAY_PAGE_EVENTS)).ok()?;
+            let page = self.journal.events(Position::new(after), left.min(page_events)).ok()?;
             let Some(last) = page.last() else { break };
             after = last.position.get();
+            let page_bytes: usize = page.iter().map(|stored| stored.body.len()).sum();
+            let is_small = page_bytes <= page.len() * SMALL_EVENT_BYTES;
+            page_events = if is_small { REPLAY_PAGE_EVENTS } else { FIRST_REPLAY_PAGE_EVENTS };
             for stored in page {
                 bytes += stored.body.len();
                 if bytes > self.limits.max_replay_bytes {

@@ -107,6 +107,18 @@ test("agent text cuts off a start, a step or a state, which is not repeated", ()
   }
 });
 
+test("agent text that is repeated after an interruption cuts nothing off", () => {
+  const queue = new AnnouncementQueue(180);
+  queue.add(announcement("Bank is looking for the balance", { session: "sess_1", isStep: true }));
+  queue.next(0);
+  queue.add(announcement("the result", { session: "sess_1", isAgentText: true }));
+  assert.equal(queue.next(queue.wakeAt(1)).cutsOff, true);
+  queue.add(announcement("an alarm", { session: "sess_2", critical: true }));
+  assert.equal(text(queue.next(2)), "an alarm");
+  const repeated = queue.next(queue.wakeAt(2));
+  assert.deepEqual([text(repeated), repeated.cutsOff], ["the result", undefined]);
+});
+
 test("agent text waits for an end, an error, an answer, and a step that is nearly over", () => {
   const others = [{ isEnd: true }, {}, { critical: true }, { critical: true, first: true }, { isStep: true, critical: true }];
   for (const current of others) {

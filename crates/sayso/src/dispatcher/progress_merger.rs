@@ -6,6 +6,8 @@ use crate::member::Document;
 
 /// The difference in percent from which an update is sent at once.
 const PERCENT_STEP: f64 = 5.0;
+/// The longest time that an update waits.
+const MAX_INTERVAL: Duration = Duration::from_hours(1);
 
 /// What decides whether an update says more than the one before it.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +23,7 @@ impl ProgressMark {
     /// Returns the mark of an update with this percentage.
     pub(crate) fn new(event: &Document, percent: f64, interval: Duration) -> Self {
         let words = event.source().chars().filter(|c| !c.is_numeric() && *c != '.').collect();
-        Self { percent, words, interval }
+        Self { percent, words, interval: interval.min(MAX_INTERVAL) }
     }
 
     /// Whether this update says enough more than an earlier one to be sent at once: the task is done, or it has moved by a step.
@@ -135,6 +137,17 @@ mod tests {
         assert!(merger.release_due(at(1999)).is_none());
         assert_eq!(merger.release(at(1999)).unwrap().source(), source("Page 4.", 16.0));
         assert!(merger.release(at(1999)).is_none());
+    }
+
+    #[test]
+    fn an_interval_has_a_maximum() {
+        let (mut merger, now) = (ProgressMerger::default(), Instant::now());
+        let (event, _) = update("Reading.", 10.0);
+        let mark = ProgressMark::new(&event, 10.0, Duration::MAX);
+        merger.push(event.clone(), mark.clone(), now);
+        merger.push(event, mark, now);
+        assert!(merger.release_due(now).is_none());
+        assert!(merger.release_due(now + MAX_INTERVAL).is_some());
     }
 
     #[test]

@@ -143,7 +143,7 @@ impl SessionBuilder {
         expected_duration(duration: Duration) => expected_duration = Some(duration);
 
         /// Sets the shortest time between two progress updates that differ by less than five percent and have the same words. The default
-        /// is one second; zero sends every update. [`Session::progress`] explains it.
+        /// is one second, the maximum one hour; zero sends every update. [`Session::progress`] explains it.
         progress_interval(interval: Duration) => progress_interval = Some(interval);
 
         /// Sets the names of the tools that the agent may use.

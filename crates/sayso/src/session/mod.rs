@@ -191,7 +191,7 @@ impl Session {
     ///
     /// An update that differs by less than five percent from the one before it, and has the same words, waits until a second has passed
     /// ([`SessionBuilder::progress_interval`]). The next such update replaces it. Anything else that you report sends it first, so the
-    /// last update is always sent. This function does not wait for it. Updates without a percentage or a number of steps are sent at
+    /// last update is sent, unless the process exits before it ends the session. This function does not wait for it. Updates without a percentage or a number of steps are sent at
     /// once, and so are critical ones and those with extensions.
     pub async fn progress(&self, progress: ProgressUpdate) -> Result<(), Error> {
         let event =

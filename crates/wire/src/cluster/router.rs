@@ -276,7 +276,12 @@ impl ShardRouter {
                 shard,
                 is(is_reachable),
             ),
-            gauge("sayso_shard_epoch", "How often the shard has changed its owner.", shard, epochs),
+            gauge(
+                "sayso_shard_epoch",
+                "How often a node has taken, confirmed or released the shard.",
+                shard,
+                epochs,
+            ),
             counter(
                 "sayso_shard_starts",
                 "Times the shard has started on this node.",

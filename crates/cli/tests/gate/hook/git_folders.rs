@@ -34,12 +34,12 @@ fn git_is_risky_outside_the_repository_of_the_project_and_where_the_folder_is_no
         })
     };
     let claude: &[(&str, &Path)] = &[("CLAUDE_PROJECT_DIR", &project)];
-    for (harness, environment) in [("claude", claude), ("codex", &[])] {
-        for (working, expected) in [(&project, false), (&source, false), (&other, true)] {
-            let event = call("PreToolUse", "Bash", working);
-            assert_eq!(is_risky(harness, &event, &project, environment), expected, "{harness} {working:?}");
-        }
+    for (working, expected) in [(&project, false), (&source, false), (&other, true)] {
+        let event = call("PreToolUse", "Bash", working);
+        assert_eq!(is_risky("claude", &event, &project, claude), expected, "{working:?}");
     }
+    // Not all versions of Codex name the folder that the model chose.
+    assert!(is_risky("codex", &call("PreToolUse", "Bash", &project), &project, &[]));
     assert!(is_risky("claude", &call("PreToolUse", "Bash", &project), &project, &[]));
     // The folder of a call of these harnesses is an argument.
     for (harness, event, tool, argument) in [
