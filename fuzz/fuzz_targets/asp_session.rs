@@ -66,6 +66,7 @@ fn run_line(session: &mut AspSession, now: &mut UnixMillis, line: &str) {
             is_trusted: !sender.contains('t'),
             is_funded: !sender.contains('f'),
             is_card_pinned: !sender.contains('c'),
+            has_required_consent: !sender.contains('n'),
             trust_score: (!sender.contains('t')).then_some(TrustScore::MAX),
         },
     };

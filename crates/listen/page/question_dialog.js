@@ -123,7 +123,7 @@ export class QuestionDialog {
     const stop = this.#createButton(phrases.stopAgent, "quiet danger", () => this.#actions.stop(this));
     const later = this.#createButton(phrases.answerLater, "quiet", () => this.#postpone());
     this.#answers.append(createElement("p", { className: "buttons" }, [more, this.#createDetailsButton(), stop, later]));
-    const regions = ["polite", "assertive"].map((live) => createElement("div", { "aria-live": live }));
+    const regions = ["assertive", "polite"].map((live) => createElement("div", { "aria-live": live }));
     const head = createElement("div", { className: "dialog-head" }, [title, this.#position]);
     this.element.append(head, this.#text, this.#details, this.#answers, this.#error, createElement("div", { className: "announcements" }, regions));
   }

@@ -152,7 +152,7 @@ impl JournalWriter {
 }
 
 fn parse<T>(body: &[u8], parse: impl Fn(&str) -> Result<T, RecordError>) -> Result<T, RecordError> {
-    let text = std::str::from_utf8(body).map_err(|_| RecordError("is not UTF-8"))?;
+    let text = std::str::from_utf8(body).map_err(|_| RecordError("is malformed, because it is not UTF-8"))?;
     parse(text)
 }
 
