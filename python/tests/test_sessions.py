@@ -320,6 +320,7 @@ def test_ctrl_c_withdraws_a_question_even_if_another_thread_gets_the_signal(clie
         threading.Thread(target=press, daemon=True).start()
         with pytest.raises(KeyboardInterrupt):
             s.ask("wipe", {}, action="Wipe.", irreversible=True, answer_timeout=10)
+        listener.wait(lambda events: any(event.get("from_state") == "awaiting_input" for event in events))
         listener.answer(listener.wait_for("awaiting.confirmation"), "accept")
     listener.wait_for_end()
     resolution = [event for event in listener.of_type("state.changed") if event["from_state"] == "awaiting_input"]
