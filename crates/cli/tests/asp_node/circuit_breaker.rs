@@ -20,6 +20,10 @@ fn one_trial_call_decides_for_all_waiting_sessions() {
         node.send(&session.id, "OBSERVE", &json!({"subject": "the weather"}));
     }
     poll("the open circuit", || (metrics(&node)["sayso_asp_circuits_open"] == 1.0).then_some(()));
+    // The calls that were on their way when the circuit opened get their answers first.
+    for _ in 0..10 {
+        std::thread::sleep(POLL_INTERVAL);
+    }
     server.answer_deliveries(DeliveryReply::Hold);
     poll("the trial call", || (server.held() > 0).then_some(()));
     // While the trial call waits for its answer, the other sessions do not call.
